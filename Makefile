@@ -1,0 +1,43 @@
+# Everything runs inside .venv, which `make setup` builds from pinned, hashed requirements.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+FILE ?=
+
+.PHONY: help setup demo test check format bench clean
+
+help: ## what can be done here
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+setup: .venv/installed ## create .venv and install all that the project needs
+
+.venv/installed: requirements/dev.txt pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "installing into .venv (about a minute) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup ## review a contract with live progress (FILE=path for your own)
+	@$(BIN)/python scripts/demo.py $(if $(FILE),"$(FILE)",)
+
+test: setup ## run every test, the real services included
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: setup ## format, lint, types, layers
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: setup ## rewrite the code in the house format
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
+
+bench: setup ## measure against peers and bare limits (docs/performance.md)
+	@$(BIN)/python -m bench $(ARGS)
+
+clean: ## remove what the other targets made
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

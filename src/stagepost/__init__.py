@@ -1,0 +1,1 @@
+"""Stagepost runs long AI tasks behind a product: submit, 202 at once, live progress, result."""

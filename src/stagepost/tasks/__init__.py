@@ -1,0 +1,1 @@
+"""The built-in task types, each on the public API only."""
