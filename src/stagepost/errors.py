@@ -1,0 +1,132 @@
+"""Everything Stagepost raises on purpose.
+
+    StagepostError
+    ├── Retryable              the same call may succeed later
+    │   ├── StoreUnavailable   the disk is full, the database is away
+    │   └── QueueFull          the store's writer has no room now
+    ├── Terminal               the same call will never succeed
+    │   ├── StoreRefused       the data folder can't be opened; its sentence has the remedy
+    │   ├── UnknownType        no handler is registered for the type
+    │   ├── UnknownLane
+    │   ├── NotFound           no such task, key or artifact for this caller
+    │   └── Invalid            the input fails its model; `errors` names the fields
+    ├── Conflict               the state of the world forbids it now
+    │   ├── LeaseLost          another claim owns the task; a late writer is refused
+    │   ├── IllegalTransition  the state machine has no such edge
+    │   └── IdempotencyMismatch
+    └── HandlerError           what a handler raises; its message is shown to the user
+        ├── InvalidInput
+        ├── ContentPolicy
+        ├── RateLimited
+        ├── Overloaded
+        ├── ServerError
+        ├── AmbiguousStep
+        └── CodeChanged
+
+A caller needs only the axis: retry later, give up, or look again.
+"""
+
+from collections.abc import Sequence
+
+
+class StagepostError(Exception):
+    """The root of the tree above. Its text is one sentence with the remedy."""
+
+
+class Retryable(StagepostError):
+    """The same call may succeed later."""
+
+
+class Terminal(StagepostError):
+    """The same call will never succeed."""
+
+
+class Conflict(StagepostError):
+    """The state of the world forbids it now; look again before another call."""
+
+
+class StoreUnavailable(Retryable):
+    """The store can't take writes now; nothing of this call was kept."""
+
+
+class QueueFull(Retryable):
+    """The store's writer has no room for this call now."""
+
+
+class StoreRefused(Terminal):
+    """The store can't be opened; nothing in it was changed."""
+
+
+class UnknownType(Terminal):
+    """No handler is registered for this task type."""
+
+
+class UnknownLane(Terminal):
+    """No lane of this name is configured."""
+
+
+class NotFound(Terminal):
+    """Nothing of that name exists for this caller."""
+
+
+class Invalid(Terminal):
+    """An input fails its model.
+
+    `errors` holds one `(location, message)` for each fault; a location is a path of names and
+    list positions.
+    """
+
+    def __init__(self, message: str, errors: Sequence[tuple[tuple[str | int, ...], str]]) -> None:
+        super().__init__(message)
+        self.errors = tuple(errors)
+
+
+class LeaseLost(Conflict):
+    """The claim that this write belongs to no longer owns its task."""
+
+
+class IllegalTransition(Conflict):
+    """The transition table has no edge between these statuses."""
+
+
+class IdempotencyMismatch(Conflict):
+    """The Idempotency-Key was used before, with other content."""
+
+
+class HandlerError(StagepostError):
+    """What a handler raises to say how its attempt ended; the message is shown to the user."""
+
+
+class InvalidInput(HandlerError):
+    """The input can never be worked on; straight to dead letter."""
+
+
+class ContentPolicy(HandlerError):
+    """A provider's content policy refused the work; straight to dead letter."""
+
+
+class RateLimited(HandlerError):
+    """A limit of somebody else's is used up. Spends no attempt and holds no worker.
+
+    `retry_after` is in seconds; without it the wait grows from 1 to 60 s.
+    """
+
+    def __init__(self, message: str = "", *, retry_after: float | None = None) -> None:
+        super().__init__(message or "A rate limit was reached; the task goes on by itself.")
+        self.retry_after = retry_after
+
+
+class Overloaded(HandlerError):
+    """A service that the handler needs is overloaded; tried again by the type's Retry."""
+
+
+class ServerError(HandlerError):
+    """A service that the handler needs failed; tried again by the type's Retry."""
+
+
+class AmbiguousStep(HandlerError):
+    """Two steps of one name run at once in one scope without a `key`."""
+
+
+class CodeChanged(HandlerError):
+    """A saved step was asked for with another input than it was saved with."""

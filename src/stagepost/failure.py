@@ -1,0 +1,120 @@
+"""How an attempt can fail, and what follows from each kind. Pure.
+
+`REACTIONS` is the one table; the documentation prints it and the tests walk it row by row.
+"""
+
+import traceback
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from stagepost import errors
+
+TRACE_LIMIT: Final = 16 * 1024
+"""Characters kept of a stack trace: its end, where the cause stands."""
+
+MESSAGE_LIMIT: Final = 2_000
+"""Characters kept of a message for the user."""
+
+
+class FailureKind(StrEnum):
+    """Why an attempt failed."""
+
+    RATE_LIMIT = "RATE_LIMIT"
+    OVERLOADED = "OVERLOADED"
+    SERVER_ERROR = "SERVER_ERROR"
+    TIMEOUT = "TIMEOUT"
+    CONTENT_POLICY = "CONTENT_POLICY"
+    INVALID_INPUT = "INVALID_INPUT"
+    BUG = "BUG"
+    WORKER_LOST = "WORKER_LOST"
+    DEADLINE = "DEADLINE"
+    CODE_CHANGED = "CODE_CHANGED"
+
+
+class Then(StrEnum):
+    """What follows a failed attempt."""
+
+    RETRY = "retry"  # by the type's Retry, then dead letter
+    PARK = "park"  # wait without a worker, spending no attempt
+    DEAD_LETTER = "dead letter"  # at once: another try can't help
+
+
+class Redrive(StrEnum):
+    """Whether sending a dead letter back can help."""
+
+    YES = "yes"
+    AFTER_CHANGE = "after a change"
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """One row of the table: what follows, and whether a redrive can help."""
+
+    then: Then
+    redrive: Redrive
+
+
+_K = FailureKind
+
+REACTIONS: Final[dict[FailureKind, Reaction]] = {
+    _K.RATE_LIMIT: Reaction(Then.PARK, Redrive.YES),
+    _K.OVERLOADED: Reaction(Then.RETRY, Redrive.YES),
+    _K.SERVER_ERROR: Reaction(Then.RETRY, Redrive.YES),
+    _K.TIMEOUT: Reaction(Then.RETRY, Redrive.YES),
+    _K.CONTENT_POLICY: Reaction(Then.DEAD_LETTER, Redrive.AFTER_CHANGE),
+    _K.INVALID_INPUT: Reaction(Then.DEAD_LETTER, Redrive.AFTER_CHANGE),
+    _K.BUG: Reaction(Then.RETRY, Redrive.AFTER_CHANGE),
+    _K.WORKER_LOST: Reaction(Then.RETRY, Redrive.YES),
+    _K.DEADLINE: Reaction(Then.DEAD_LETTER, Redrive.YES),
+    _K.CODE_CHANGED: Reaction(Then.DEAD_LETTER, Redrive.AFTER_CHANGE),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failed attempt: its kind, a sentence for the user, a trace for the operator."""
+
+    kind: FailureKind
+    message: str
+    trace: str = ""
+    retry_after: float | None = None
+
+
+_BY_ERROR: Final[tuple[tuple[type[BaseException], FailureKind], ...]] = (
+    (errors.InvalidInput, _K.INVALID_INPUT),
+    (errors.ContentPolicy, _K.CONTENT_POLICY),
+    (errors.RateLimited, _K.RATE_LIMIT),
+    (errors.Overloaded, _K.OVERLOADED),
+    (errors.ServerError, _K.SERVER_ERROR),
+    (errors.CodeChanged, _K.CODE_CHANGED),
+    (TimeoutError, _K.TIMEOUT),
+)
+
+
+def classify(error: BaseException) -> Failure:
+    """The failure that an exception from a handler means.
+
+    Our own kinds show their message to the user. Anything else is a BUG, whose text may hold
+    secrets or internals: the user reads only the exception's class, the operator the trace.
+    """
+    error = _first(error)
+    trace = "".join(traceback.format_exception(error))[-TRACE_LIMIT:]
+    for cls, kind in _BY_ERROR:
+        if isinstance(error, cls):
+            message = str(error) or "The work took longer than its time-out."
+            after = error.retry_after if isinstance(error, errors.RateLimited) else None
+            return Failure(kind, message[:MESSAGE_LIMIT], trace, after)
+    if isinstance(error, errors.HandlerError):
+        return Failure(_K.BUG, str(error)[:MESSAGE_LIMIT], trace)
+    message = f"The task failed by a fault in its code ({type(error).__name__}). Please report it."
+    return Failure(_K.BUG, message, trace)
+
+
+def _first(error: BaseException) -> BaseException:
+    # A task group wraps what its members raised; the first one is the cause.
+    for _ in range(16):
+        if not isinstance(error, BaseExceptionGroup):
+            break
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,270 @@
+"""Every way in which a task changes its status, as pure functions.
+
+Each takes the task and the instant, and answers the changed task and the facts to append to its
+history. Stores apply a Change as it is, in one transaction; where a store does one of these in bulk
+with a statement of its own, the conformance suite holds it to the function here.
+
+One cause appends exactly one numbered event; only asking a running task to stop appends none.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import assert_never
+
+from stagepost.errors import Conflict
+from stagepost.event import (
+    Completed,
+    DeadLettered,
+    Fact,
+    Queued,
+    Redriven,
+    Retrying,
+    Started,
+    WaitStarted,
+    WasCancelled,
+)
+from stagepost.failure import Failure, FailureKind
+from stagepost.outcome import Cancelled, Drained, Failed, Outcome, Succeeded, Waiting
+from stagepost.retry import LOST_CLAIMS_LIMIT, WORKER_LOST_DELAYS
+from stagepost.task import SETTLED, CancelRequest, Lease, Status, Task, Wait
+
+_DEADLINE_MESSAGE = "The task was not done before its deadline."
+_LOST_MESSAGE = "The worker that ran the task was lost."
+
+
+class Blame(Enum):
+    """Who is to blame for a worker's death, as far as one of its tasks is concerned."""
+
+    UNKNOWN = "unknown"
+    ANOTHER = "another"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A task after the change, and what to append to its history."""
+
+    task: Task
+    facts: tuple[Fact, ...] = ()
+
+
+def accepted(task: Task, now: int) -> Change:
+    """A new task: into the pool at once, or PENDING until its run time."""
+    if task.run_at > now:
+        return Change(replace(task, due_at=_next_due(task, task.run_at)))
+    return _queue(task, "submitted", now)
+
+
+def claimed(task: Task, lease: Lease, worker_id: str, now: int) -> Change:
+    """A worker takes the task; `lease.fence` is one above the task's."""
+    running = task.to(
+        Status.RUNNING,
+        fence=lease.fence,
+        lease_id=lease.lease_id,
+        worker_id=worker_id,
+        pooled_at=None,
+        started_at=task.started_at if task.started_at is not None else now,
+    )
+    return _with_facts(running, Started(task.attempt))
+
+
+def settled(task: Task, outcome: Outcome, now: int) -> Change:
+    """A claim ends. The caller has checked that the claim still owns the task."""
+    match outcome:
+        case Succeeded():
+            return _complete(task, now)
+        case Waiting(wait=wait, delay=delay):
+            return _park(task, wait, now + _ms(delay), now)
+        case Drained(reason=reason):
+            return _queue(_released(task), reason, now)
+        case Cancelled(request=request):
+            return _end(_released(task), request, now)
+        case Failed():
+            return _fail(task, outcome, now)
+        case _:
+            assert_never(outcome)
+
+
+def due(task: Task, now: int) -> Change | None:
+    """What the scheduler does for a task whose `due_at` has come; None if nothing is due yet."""
+    if task.due_at is None or task.due_at > now or task.status not in _TIMED:
+        return None
+    if task.status is Status.WAITING:
+        if task.hard_deadline and task.deadline <= now:
+            return expired(task, now)
+        waited = now - (task.waiting_since or now)
+        deadline = task.deadline if task.hard_deadline else task.deadline + waited
+        return _queue(replace(task, deadline=deadline, wait=None, waiting_since=None), "woken", now)
+    if task.deadline <= now:
+        return expired(task, now)
+    if task.status is Status.PENDING:
+        return _queue(task, "due", now)
+    return _queue(replace(task, attempt=task.attempt + 1), "retry", now)
+
+
+_TIMED = frozenset({Status.PENDING, Status.WAITING, Status.FAILED})
+
+
+def expired(task: Task, now: int) -> Change:
+    """The deadline passed before the task was done; only for tasks that do not run."""
+    return _bury(task, Failure(FailureKind.DEADLINE, _DEADLINE_MESSAGE), now)
+
+
+def lost(task: Task, blame: Blame, now: int) -> Change:
+    """Its claim is given back because its worker died.
+
+    A claim that saved something new spends nothing, nor does one whose neighbour is to blame.
+    """
+    if task.cancel is not None:
+        return settled(task, Cancelled(task.cancel), now)
+    if task.progressed:
+        return settled(replace(task, lost_claims=0), Drained("rescued"), now)
+    if blame is Blame.ANOTHER:
+        return settled(task, Drained("rescued"), now)
+    return settled(task, worker_lost(task), now)
+
+
+def worker_lost(task: Task) -> Failed:
+    """The outcome of a claim whose worker, or whose own child process, died without progress."""
+    losses = task.lost_claims + 1
+    spent = losses >= LOST_CLAIMS_LIMIT or task.attempt >= task.max_attempts
+    delay = None if spent else WORKER_LOST_DELAYS[min(losses, len(WORKER_LOST_DELAYS)) - 1]
+    return Failed(Failure(FailureKind.WORKER_LOST, _LOST_MESSAGE), delay, lost=True)
+
+
+def cancelled(task: Task, request: CancelRequest, now: int) -> Change | None:
+    """Cancel: at once, or asked of the worker when it runs. None: asked before, nothing to do.
+
+    Raises Conflict for a task that is COMPLETED or in DEAD_LETTER.
+    """
+    if task.status is Status.CANCELLED:
+        return None
+    if task.status in SETTLED:
+        raise Conflict(f"The task is {task.status} and can't be cancelled any more.")
+    if task.status is not Status.RUNNING:
+        return _end(task, request, now)
+    if task.cancel is not None:
+        return None
+    return Change(replace(task, cancel=request))
+
+
+def discarded(task: Task, request: CancelRequest, now: int) -> Change:
+    """A dead letter is given up by a person. Raises Conflict for any other task."""
+    if task.status is not Status.DEAD_LETTER:
+        raise Conflict(f"Only a dead letter can be discarded; this task is {task.status}.")
+    return _end(task, request, now)
+
+
+def redriven(
+    task: Task, by: str, resume: str | Mapping[str, str], attempts: int, now: int
+) -> Change:
+    """A dead letter goes back to its lane with `attempts` new tries.
+
+    The default deadline starts anew; an explicit one that has passed gives way to the default.
+    Raises Conflict for a task that is no dead letter.
+    """
+    if task.status is not Status.DEAD_LETTER:
+        raise Conflict(f"Only a dead letter can be redriven; this task is {task.status}.")
+    keeps = task.hard_deadline and task.deadline > now
+    queued = task.to(
+        Status.QUEUED,
+        attempt=task.attempt + 1,
+        max_attempts=task.attempt + attempts,
+        lost_claims=0,
+        waits=0,
+        hard_deadline=keeps,
+        deadline=task.deadline if keeps else now + task.ttl,
+        failure_kind=None,
+        error_message=None,
+        ended_at=None,
+        pooled_at=now,
+        due_at=None,
+    )
+    return _with_facts(queued, Redriven(by, resume))
+
+
+def _queue(task: Task, reason: str, now: int) -> Change:
+    queued = task.to(Status.QUEUED, pooled_at=now, due_at=None)
+    return _with_facts(queued, Queued(reason))
+
+
+def _complete(task: Task, now: int) -> Change:
+    done = _released(task).to(
+        Status.COMPLETED,
+        progress=100,
+        ended_at=now,
+        cancel=None,
+        failure_kind=None,
+        error_message=None,
+    )
+    return _with_facts(done, Completed(now - (task.started_at or now), task.trace_id))
+
+
+def _park(task: Task, wait: Wait, until: int, now: int) -> Change:
+    wait = replace(wait, until=until)
+    parked = _released(task).to(
+        Status.WAITING, wait=wait, waiting_since=now, waits=task.waits + 1, lost_claims=0
+    )
+    wakes = until if not task.hard_deadline else min(until, task.deadline)
+    return _with_facts(replace(parked, due_at=wakes), WaitStarted(wait))
+
+
+def _fail(task: Task, outcome: Failed, now: int) -> Change:
+    failure = outcome.failure
+    released = replace(
+        _released(task), lost_claims=task.lost_claims + 1 if outcome.lost else 0, waits=0
+    )
+    if outcome.delay is None:
+        return _bury(released.to(Status.FAILED), failure, now)
+    next_at = now + _ms(outcome.delay)
+    failed = released.to(
+        Status.FAILED,
+        failure_kind=failure.kind,
+        error_message=failure.message,
+        due_at=_next_due(task, next_at),
+    )
+    return _with_facts(failed, Retrying(task.attempt, failure.kind, failure.message, next_at))
+
+
+def _bury(task: Task, failure: Failure, now: int) -> Change:
+    dead = task.to(
+        Status.DEAD_LETTER,
+        failure_kind=failure.kind,
+        error_message=failure.message,
+        ended_at=now,
+        pooled_at=None,
+        due_at=None,
+        wait=None,
+        waiting_since=None,
+        cancel=None,
+    )
+    return _with_facts(dead, DeadLettered(failure.message, failure.kind))
+
+
+def _end(task: Task, request: CancelRequest, now: int) -> Change:
+    ended = task.to(
+        Status.CANCELLED,
+        cancel=request,
+        ended_at=now,
+        pooled_at=None,
+        due_at=None,
+        wait=None,
+        waiting_since=None,
+    )
+    return _with_facts(ended, WasCancelled(request.by, request.reason))
+
+
+def _released(task: Task) -> Task:
+    return replace(task, lease_id=None, worker_id=None)
+
+
+def _next_due(task: Task, instant: int) -> int:
+    return min(instant, task.deadline)
+
+
+def _with_facts(task: Task, *facts: Fact) -> Change:
+    return Change(replace(task, seq=task.seq + len(facts)), facts)
+
+
+def _ms(seconds: float) -> int:
+    return max(0, round(seconds * 1000))

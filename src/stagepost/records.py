@@ -1,0 +1,271 @@
+"""What a store keeps and answers beside the task itself. Pure data.
+
+The records on the path of every task are named tuples, since they are built tens of thousands of
+times a second; the others are dataclasses.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from stagepost.choice import LaneTurns
+from stagepost.task import CancelRequest, Lease, Payload, Status, Task
+
+
+class Idempotency(NamedTuple):
+    """A caller's Idempotency-Key. `scope` names the route; `fingerprint` the content."""
+
+    scope: str
+    key: str
+    fingerprint: str
+
+
+class UploadRecord(NamedTuple):
+    """A file that a caller sent. Its blob has the upload's id as key. `size` is in bytes."""
+
+    upload_id: str
+    tenant: str
+    name: str
+    media_type: str
+    size: int
+    sha256: str
+
+
+class NewTask(NamedTuple):
+    """A submit. Durations are seconds; instants come only from the caller and may be None.
+
+    `ttl` is the default deadline's length; `deadline` an explicit instant.
+    """
+
+    id: str
+    tenant: str
+    user: str
+    type: str
+    lane: str
+    input: str
+    max_attempts: int
+    ttl: float
+    priority: int = 0
+    run_at: int | None = None
+    delay: float = 0.0
+    deadline: int | None = None
+    trace_id: str = ""
+    tags: tuple[str, ...] = ()
+    uploads: tuple[UploadRecord, ...] = ()
+    idempotency: Idempotency | None = None
+
+
+class Submitted(NamedTuple):
+    """What the store made of a submit. `replayed`: the same key and content came before."""
+
+    task_id: str
+    status: Status
+    created_at: int
+    replayed: bool = False
+
+
+class Claimed(NamedTuple):
+    """One task as a worker needs it."""
+
+    task_id: str
+    fence: int
+    lease_id: str
+    tenant: str
+    user: str
+    type: str
+    lane: str
+    attempt: int
+    max_attempts: int
+    deadline: int
+    progress: int
+    step: str | None
+    saved_steps: int
+    lost_claims: int
+    waits: int
+    trace_id: str
+    seq: int
+    input: str
+
+    @property
+    def lease(self) -> Lease:
+        """The token that every write of this claim carries."""
+        return Lease(self.task_id, self.fence, self.lease_id)
+
+
+class ProgressNote(NamedTuple):
+    """How far a task is: percent from 0 to 100, a message for people, the step's name."""
+
+    percent: int
+    message: str
+    step: str | None
+
+
+class Checkpoint(NamedTuple):
+    """A step's result, to be saved. `path` is its identity within the task; `took` in ms."""
+
+    path: str
+    name: str
+    input_hash: str
+    value: Payload
+    took: int
+
+
+@dataclass(frozen=True, slots=True)
+class SavedStep:
+    """A step as it was saved; `value` is what replays return."""
+
+    path: str
+    name: str
+    input_hash: str
+    value: Payload
+    attempt: int
+    fence: int
+    started_at: int
+    completed_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file that a task saved, kept as the blob `blob`. `size` is in bytes."""
+
+    name: str
+    media_type: str
+    size: int
+    sha256: str
+    blob: str
+    created_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRecord:
+    """One failed attempt, with the trace that only operators see."""
+
+    attempt: int
+    fence: int
+    kind: str
+    message: str
+    trace: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRecord:
+    """One life of a worker process: a new id at each start."""
+
+    id: str
+    name: str
+    lanes: tuple[str, ...]
+    types: tuple[str, ...]
+    slots: int
+    version: str
+    state: str = "running"
+    running: int = 0
+    started_at: int = 0
+    beat_at: int = 0
+
+
+class Beat(NamedTuple):
+    """The answer to a heartbeat: whether the worker is still known, and whom to cancel."""
+
+    known: bool
+    cancels: tuple[tuple[str, CancelRequest], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a worker asks for: free slots, whose turn it is among its lanes, types it can run."""
+
+    worker_id: str
+    slots: int
+    turns: LaneTurns
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Where a redriven task goes on: at its checkpoints, before a step, or from nothing.
+
+    A corrected `input` implies a fresh start.
+    """
+
+    fresh: bool = False
+    from_step: str | None = None
+    input: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose tasks a caller may see: of one tenant, or of one user of it.
+
+    A tenant of None (the local mode's reads without headers) sees all.
+    """
+
+    tenant: str | None
+    user: str | None = None
+
+    def holds(self, task: Task) -> bool:
+        """Whether a task lies in this scope."""
+        return self.tenant in {None, task.tenant} and self.user in {None, task.user}
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which tasks to list, newest first; `after` is the last id of the page before."""
+
+    statuses: tuple[Status, ...] = ()
+    type: str | None = None
+    lane: str | None = None
+    tag: str | None = None
+    user: str | None = None
+    failure_kind: str | None = None
+    created_after: int | None = None
+    created_before: int | None = None
+    after: str | None = None
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class TaskView:
+    """A task with what belongs to it, in one consistent read.
+
+    `position` counts the tasks of its lane before it, from 1, while it is QUEUED.
+    """
+
+    task: Task
+    result: Payload | None = None
+    position: int | None = None
+    input: str = "null"
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LaneRecord:
+    """One lane now. Rates are tasks of the last minute."""
+
+    name: str
+    queued: int = 0
+    running: int = 0
+    oldest_pooled_at: int | None = None
+    arrivals: int = 0
+    completions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """An API key; only the hash of its text is kept."""
+
+    id: str
+    name: str
+    tenant: str
+    roles: tuple[str, ...]
+    hash: str
+    user: str | None = None
+    created_at: int = 0
+    revoked_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rescue:
+    """What a rescue did: how many claims were given back, by the workers that it found dead."""
+
+    workers: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = field(default=())
