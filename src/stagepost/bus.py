@@ -1,0 +1,66 @@
+"""PORT. Live doorbells between the parts of the engine, and a task's streaming text.
+
+A doorbell says only *that* something happened: the data comes from the store. A bell may be lost
+(then a sweep finds the news within seconds) but never holds anything up.
+
+Text that a handler emits has no row in the store; the bus keeps the newest `TOKENS_KEPT` bytes of
+the open step of each task, so that a reader that connects in the middle reads from there.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, Protocol
+
+TOKENS_KEPT: Final = 256 * 1024
+"""Bytes of the open step's text that a late reader still gets."""
+
+
+class Token(NamedTuple):
+    """A piece of a step's text; `offset` counts code points from the step's first."""
+
+    step: str
+    attempt: int
+    offset: int
+    text: str
+
+
+class Committed(NamedTuple):
+    """What one commit changed: `(task id, its last seq)` pairs, and tasks newly asked to stop."""
+
+    events: Sequence[tuple[str, int]]
+    cancels: Sequence[str] = ()
+
+
+class Listener(Protocol):
+    """Whoever wants to hear; called in the event loop in which `listen` was called."""
+
+    def committed(self, news: Committed) -> None:
+        """Tasks have new events. Bells of one commit come together, in commit order."""
+        ...
+
+    def token(self, task_id: str, token: Token) -> None:
+        """A piece of text of a running step."""
+        ...
+
+
+class Bus(Protocol):
+    """Rings and listens, in one process or across many."""
+
+    def ring(self, news: Committed) -> None:
+        """Announce a commit; called from any thread, returns at once, never raises."""
+        ...
+
+    def emit(self, task_id: str, token: Token) -> None:
+        """Send a piece of text to whoever watches the task; from any thread, returns at once."""
+        ...
+
+    def forget(self, task_id: str) -> None:
+        """Drop the text kept for a task; called when a step or claim ends."""
+        ...
+
+    def kept(self, task_id: str) -> Token | None:
+        """The open step's text as far as it is kept, as one piece; None if there is none."""
+        ...
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call the listener for what happens from now on; returns the function that ends it."""
+        ...

@@ -1,0 +1,209 @@
+"""PORT. The truth about every task: rows, checkpoints, events, leases, in one transactional store.
+
+Terms
+    *durable*     synced to disk; every verb returns only then.
+    *fenced*      the write carries a Lease; it is refused with LeaseLost unless that claim owns the
+                  task at that moment.
+    *committed*   after each commit the store hands its wiring a `Committed`: the doorbells to ring.
+
+Verbs are intentions: each is one transaction, and does all of its change or none. Durations are in
+seconds and the store's own clock decides when they end; no worker's clock decides anything. The
+verbs may be called from several event loops at once. Every verb may raise StoreUnavailable;
+`submit` raises QueueFull where the others wait for room.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from stagepost.event import Event
+from stagepost.outcome import Outcome
+from stagepost.records import (
+    ApiKey,
+    Artifact,
+    Beat,
+    Checkpoint,
+    Claimed,
+    Demand,
+    FailureRecord,
+    Filter,
+    LaneRecord,
+    NewTask,
+    ProgressNote,
+    Rescue,
+    Resume,
+    SavedStep,
+    Scope,
+    Submitted,
+    TaskView,
+    UploadRecord,
+    WorkerRecord,
+)
+from stagepost.task import CancelRequest, Lease, Task
+
+
+class Accepting(Protocol):
+    """From a caller into the store."""
+
+    async def submit(self, new: NewTask) -> Submitted:
+        """Accept a task; or answer with the earlier one of the same Idempotency-Key.
+
+        Raises IdempotencyMismatch when that one had another fingerprint.
+        """
+        ...
+
+    async def stage(self, blob: str) -> None:
+        """Note that a blob of this key is about to be written."""
+        ...
+
+    async def cancel(self, task_id: str, scope: Scope, request: CancelRequest) -> Task:
+        """Cancel a task, or ask its worker to. Raises NotFound, Conflict (see lifecycle)."""
+        ...
+
+    async def discard(self, task_id: str, scope: Scope, request: CancelRequest) -> Task:
+        """Give up a dead letter. Raises NotFound, Conflict."""
+        ...
+
+    async def redrive(
+        self, task_id: str, scope: Scope, by: str, resume: Resume, attempts: int
+    ) -> Task:
+        """Send a dead letter back with so many new attempts. Raises NotFound, Conflict."""
+        ...
+
+
+class Claiming(Protocol):
+    """What a worker does."""
+
+    async def register(self, worker: WorkerRecord) -> None:
+        """A worker starts to live; its id is new."""
+        ...
+
+    async def beat(self, worker_id: str, state: str) -> Beat:
+        """Renew the worker, and with it all its claims."""
+        ...
+
+    async def retire(self, worker_id: str) -> None:
+        """A worker ends its life; its claims have been settled before."""
+        ...
+
+    async def claim(self, demand: Demand, *, wait: float = 0.0) -> Sequence[Claimed]:
+        """Take up to `slots` tasks from the pool.
+
+        Waits up to `wait` for the first one. In a lane the order is `pooled_at - priority`; between
+        lanes, by weight. What was claimed is answered even if the caller has gone: it must await.
+        """
+        ...
+
+    async def checkpoint(
+        self, lease: Lease, checkpoint: Checkpoint, note: ProgressNote | None = None
+    ) -> None:
+        """Save a step's result, with the progress that goes with it. Fenced."""
+        ...
+
+    async def progress(self, lease: Lease, note: ProgressNote) -> None:
+        """Note how far a task is; percent never falls. Fenced."""
+        ...
+
+    async def attach(self, lease: Lease, artifact: Artifact) -> None:
+        """Save an artifact; one of the same name is replaced. Fenced."""
+        ...
+
+    async def settle(
+        self, lease: Lease, outcome: Outcome, note: ProgressNote | None = None
+    ) -> None:
+        """End a claim. Fenced."""
+        ...
+
+
+class Keeping(Protocol):
+    """What the engine's own loops do."""
+
+    async def release_due(self, limit: int) -> int:
+        """Do what is due for tasks with a time: run times, retries, wakes, deadlines.
+
+        Returns how many tasks were changed; `limit` of them means that more may be due.
+        """
+        ...
+
+    async def expire_queued(self, limit: int) -> int:
+        """Dead-letter the pooled tasks whose deadline has passed; returns how many."""
+        ...
+
+    async def rescue(self, *, older_than: float) -> Rescue:
+        """Give back the claims of workers that have not renewed for so long, and forget them."""
+        ...
+
+
+class Reading(Protocol):
+    """What anybody asks. A task outside the scope is as absent as one that never was."""
+
+    async def get(self, task_id: str, scope: Scope) -> TaskView:
+        """A task with its result and place in the queue. Raises NotFound."""
+        ...
+
+    async def find(self, scope: Scope, where: Filter) -> Sequence[Task]:
+        """Tasks, newest first."""
+        ...
+
+    async def events(self, task_id: str, after: int, limit: int) -> Sequence[Event]:
+        """A task's events with `seq` above `after`, in order."""
+        ...
+
+    async def news(self, after: Mapping[str, int], limit: int) -> Mapping[str, Sequence[Event]]:
+        """The same for many tasks at once; only those that have news, `limit` events a task."""
+        ...
+
+    async def steps(self, task_id: str) -> Sequence[SavedStep]:
+        """A task's checkpoints in the order in which they were saved."""
+        ...
+
+    async def artifacts(self, task_id: str) -> Sequence[Artifact]:
+        """A task's artifacts by name."""
+        ...
+
+    async def failures(self, task_id: str) -> Sequence[FailureRecord]:
+        """A task's failed attempts, oldest first."""
+        ...
+
+    async def uploads(self, tenant: str, upload_ids: Sequence[str]) -> Sequence[UploadRecord]:
+        """The uploads of a tenant among these ids."""
+        ...
+
+    async def lanes(self, names: Sequence[str]) -> Sequence[LaneRecord]:
+        """Each lane's state."""
+        ...
+
+    async def workers(self) -> Sequence[WorkerRecord]:
+        """The workers that are alive."""
+        ...
+
+
+class Keys(Protocol):
+    """API keys."""
+
+    async def add_key(self, key: ApiKey) -> ApiKey:
+        """Keep a key."""
+        ...
+
+    async def revoke_key(self, key_id: str, tenant: str) -> None:
+        """End a key. Raises NotFound."""
+        ...
+
+    async def keys(self, tenant: str | None) -> Sequence[ApiKey]:
+        """A tenant's keys that are not revoked, or everybody's."""
+        ...
+
+    async def key(self, key_hash: str) -> ApiKey | None:
+        """The live key with this hash."""
+        ...
+
+
+class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
+    """The whole port."""
+
+    async def ping(self) -> None:
+        """Return if the store can take writes now; raises StoreUnavailable with the reason."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was begun and let go of the store."""
+        ...
