@@ -1,0 +1,255 @@
+"""The embedded store: SQLite in a folder that one process owns.
+
+`synchronous=FULL` in WAL mode syncs the log at each commit, so a verb that returned survives a
+power cut. One thread writes, in group commits; readers run beside it.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from stagepost.bus import Committed
+from stagepost.clock import Clock
+from stagepost.event import Event
+from stagepost.outcome import Outcome
+from stagepost.records import (
+    ApiKey,
+    Artifact,
+    Beat,
+    Checkpoint,
+    Claimed,
+    Demand,
+    FailureRecord,
+    Filter,
+    LaneRecord,
+    NewTask,
+    ProgressNote,
+    Rescue,
+    Resume,
+    SavedStep,
+    Scope,
+    Submitted,
+    TaskView,
+    UploadRecord,
+    WorkerRecord,
+)
+from stagepost.stores.sqlite import bulk, changes, life, reading, submitting
+from stagepost.stores.sqlite.checkpointer import Checkpointer
+from stagepost.stores.sqlite.folder import DataFolder, open_writer
+from stagepost.stores.sqlite.readers import Readers
+from stagepost.stores.sqlite.writer import Kind, Writer
+from stagepost.task import CancelRequest, Lease, Payload, Task
+
+_SCAN_EVERY: Final = 60_000
+"""Milliseconds between two looks at the default deadlines of everything pooled."""
+
+
+class SqliteStore:
+    """The Store port over one data folder.
+
+    `committed` is called in the writer's thread after each commit; it must return at once. Raises
+    StoreRefused, with the remedy, when the folder can't be opened.
+    """
+
+    def __init__(self, folder: Path, clock: Clock, committed: Callable[[Committed], None]) -> None:
+        self._folder = DataFolder(folder)
+        try:
+            connection = open_writer(self._folder)
+        except BaseException:
+            self._folder.release()
+            raise
+        self._clock = clock
+        self._checkpointer = Checkpointer(self._folder.database)
+        self._checkpointer.watch(connection)
+        self._writer = Writer(connection, clock, committed, self._checkpointer)
+        self._readers = Readers(self._folder.database)
+        self._scanned_at = 0
+
+    # Accepting
+
+    async def submit(self, new: NewTask) -> Submitted:
+        """Accept a task."""
+        answer: Submitted = await self._writer.put(
+            Kind.SUBMIT, submitting.submit, new, len(new.input)
+        )
+        return answer
+
+    async def stage(self, blob: str) -> None:
+        """Note that a blob is about to be written."""
+        await self._writer.call(Kind.CHANGE, life.stage, blob)
+
+    async def cancel(self, task_id: str, scope: Scope, request: CancelRequest) -> Task:
+        """Cancel a task, or ask its worker to."""
+        argument = (task_id, scope, request)
+        return await self._change(changes.cancel, argument)
+
+    async def discard(self, task_id: str, scope: Scope, request: CancelRequest) -> Task:
+        """Give up a dead letter."""
+        return await self._change(changes.discard, (task_id, scope, request))
+
+    async def redrive(
+        self, task_id: str, scope: Scope, by: str, resume: Resume, attempts: int
+    ) -> Task:
+        """Send a dead letter back."""
+        return await self._change(changes.redrive, (task_id, scope, by, resume, attempts))
+
+    async def _change(self, apply: Any, argument: Any) -> Task:
+        task: Task = await self._writer.call(Kind.CHANGE, apply, argument)
+        return task
+
+    # Claiming
+
+    async def register(self, worker: WorkerRecord) -> None:
+        """A worker starts to live."""
+        await self._writer.call(Kind.LIFE, life.register, worker)
+
+    async def beat(self, worker_id: str, state: str) -> Beat:
+        """Renew a worker and its claims."""
+        beat: Beat = await self._writer.call(Kind.LIFE, life.beat, (worker_id, state))
+        return beat
+
+    async def retire(self, worker_id: str) -> None:
+        """A worker ends its life."""
+        await self._writer.call(Kind.LIFE, life.retire, worker_id)
+
+    async def claim(self, demand: Demand, *, wait: float = 0.0) -> Sequence[Claimed]:
+        """Take tasks from the pool."""
+        claimed: Sequence[Claimed] = await asyncio.shield(
+            self._writer.put(Kind.CLAIM, bulk.claim, demand, wait=wait)
+        )
+        return claimed
+
+    async def checkpoint(
+        self, lease: Lease, checkpoint: Checkpoint, note: ProgressNote | None = None
+    ) -> None:
+        """Save a step's result."""
+        await self._writer.call(
+            Kind.STEP, bulk.save_steps, (lease, checkpoint, note), _size(checkpoint.value)
+        )
+
+    async def progress(self, lease: Lease, note: ProgressNote) -> None:
+        """Note how far a task is."""
+        await self._writer.call(Kind.PROGRESS, bulk.note_progress, (lease, note, None))
+
+    async def attach(self, lease: Lease, artifact: Artifact) -> None:
+        """Save an artifact."""
+        await self._writer.call(Kind.STEP, changes.attach, (lease, artifact))
+
+    async def settle(
+        self, lease: Lease, outcome: Outcome, note: ProgressNote | None = None
+    ) -> None:
+        """End a claim."""
+        await self._writer.call(Kind.SETTLE, bulk.settle, (lease, outcome, note))
+
+    # Keeping
+
+    async def release_due(self, limit: int) -> int:
+        """Do what is due; asks a reader first, so that an idle store is not written to."""
+        now = self._clock.now()
+        if not await self._readers.call(lambda db: reading.anything_due(db, now)):
+            return 0
+        changed: int = await self._writer.call(Kind.CHANGE, changes.release_due, limit)
+        return changed
+
+    async def expire_queued(self, limit: int) -> int:
+        """Dead-letter what is pooled past its deadline.
+
+        Explicit deadlines have an index; the default ones (a day) are looked at once a minute.
+        """
+        now = self._clock.now()
+        late = list(await self._readers.call(lambda db: reading.late(db, now, limit)))
+        if len(late) < limit and now - self._scanned_at >= _SCAN_EVERY:
+            self._scanned_at = now
+            late += await self._readers.call(
+                lambda db: reading.late_by_default(db, now, limit - len(late))
+            )
+        if not late:
+            return 0
+        changed: int = await self._writer.call(Kind.CHANGE, changes.expire, late)
+        return changed
+
+    async def rescue(self, *, older_than: float) -> Rescue:
+        """Give back the claims of silent workers."""
+        rescue: Rescue = await self._writer.call(Kind.LIFE, changes.rescue, older_than)
+        return rescue
+
+    # Reading
+
+    async def get(self, task_id: str, scope: Scope) -> TaskView:
+        """A task with what belongs to it."""
+        return await self._readers.call(lambda db: reading.view(db, task_id, scope))
+
+    async def find(self, scope: Scope, where: Filter) -> Sequence[Task]:
+        """Tasks, newest first."""
+        return await self._readers.call(lambda db: reading.find(db, scope, where))
+
+    async def events(self, task_id: str, after: int, limit: int) -> Sequence[Event]:
+        """A task's events behind a number."""
+        return await self._readers.call(lambda db: reading.events(db, task_id, after, limit))
+
+    async def news(self, after: Mapping[str, int], limit: int) -> Mapping[str, Sequence[Event]]:
+        """Events of many tasks."""
+        return await self._readers.call(lambda db: reading.news(db, after, limit))
+
+    async def steps(self, task_id: str) -> Sequence[SavedStep]:
+        """A task's checkpoints."""
+        return await self._readers.call(lambda db: reading.steps(db, task_id))
+
+    async def artifacts(self, task_id: str) -> Sequence[Artifact]:
+        """A task's artifacts."""
+        return await self._readers.call(lambda db: reading.artifacts(db, task_id))
+
+    async def failures(self, task_id: str) -> Sequence[FailureRecord]:
+        """A task's failed attempts."""
+        return await self._readers.call(lambda db: reading.failures(db, task_id))
+
+    async def uploads(self, tenant: str, upload_ids: Sequence[str]) -> Sequence[UploadRecord]:
+        """A tenant's uploads."""
+        return await self._readers.call(lambda db: reading.uploads(db, tenant, upload_ids))
+
+    async def lanes(self, names: Sequence[str]) -> Sequence[LaneRecord]:
+        """Each lane's state."""
+        return await self._readers.call(lambda db: reading.lanes(db, names))
+
+    async def workers(self) -> Sequence[WorkerRecord]:
+        """The workers that live."""
+        return await self._readers.call(reading.workers)
+
+    # Keys
+
+    async def add_key(self, key: ApiKey) -> ApiKey:
+        """Keep a key."""
+        created_at: int = await self._writer.call(Kind.CHANGE, life.add_key, key)
+        return replace(key, created_at=created_at)
+
+    async def revoke_key(self, key_id: str, tenant: str) -> None:
+        """End a key."""
+        await self._writer.call(Kind.CHANGE, life.revoke_key, (key_id, tenant))
+
+    async def keys(self, tenant: str | None) -> Sequence[ApiKey]:
+        """Live keys."""
+        return await self._readers.call(lambda db: reading.keys(db, tenant))
+
+    async def key(self, key_hash: str) -> ApiKey | None:
+        """The live key with a hash."""
+        return await self._readers.call(lambda db: reading.key(db, key_hash))
+
+    async def ping(self) -> None:
+        """Write something."""
+        await self._writer.call(Kind.LIFE, life.ping, None)
+
+    async def close(self) -> None:
+        """Commit what is queued and let go of the folder."""
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        self._writer.close()
+        self._checkpointer.close()
+        self._readers.close()
+        self._folder.release()
+
+
+def _size(payload: Payload) -> int:
+    return len(payload.text or "")

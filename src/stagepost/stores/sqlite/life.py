@@ -1,0 +1,80 @@
+"""Workers' lives, staged blobs and API keys."""
+
+from collections.abc import Sequence
+
+import orjson
+
+from stagepost.errors import NotFound
+from stagepost.records import ApiKey, Beat, WorkerRecord
+from stagepost.stores.sqlite.rows import json
+from stagepost.stores.sqlite.writer import Transaction
+from stagepost.task import CancelRequest
+
+
+def register(tx: Transaction, arguments: list[WorkerRecord]) -> Sequence[None]:
+    """Workers that start to live."""
+    for worker in arguments:
+        row = (
+            worker.id, worker.name, json(worker.lanes), json(worker.types), worker.slots,
+            worker.version, worker.state, tx.now, tx.now,
+        )  # fmt: skip
+        tx.execute("INSERT INTO workers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    return [None] * len(arguments)
+
+
+def beat(tx: Transaction, arguments: list[tuple[str, str]]) -> Sequence[Beat]:
+    """Heartbeats: one row each, however many tasks the worker runs."""
+    return [_beat(tx, *argument) for argument in arguments]
+
+
+def _beat(tx: Transaction, worker_id: str, state: str) -> Beat:
+    known = tx.rows(
+        "UPDATE workers SET beat_at = ?, state = ? WHERE id = ? RETURNING id",
+        (tx.now, state, worker_id),
+    )
+    asked = tx.rows(
+        "SELECT id, cancel FROM tasks WHERE worker_id = ? AND cancel IS NOT NULL", (worker_id,)
+    )
+    cancels = tuple((row[0], CancelRequest(**orjson.loads(row[1]))) for row in asked)
+    return Beat(known=bool(known), cancels=cancels)
+
+
+def retire(tx: Transaction, arguments: list[str]) -> Sequence[None]:
+    """Workers that end."""
+    for worker_id in arguments:
+        tx.execute("DELETE FROM workers WHERE id = ?", (worker_id,))
+    return [None] * len(arguments)
+
+
+def stage(tx: Transaction, arguments: list[str]) -> Sequence[None]:
+    """Blobs that are about to be written."""
+    for key in arguments:
+        tx.execute("INSERT INTO blobs (key, staged_at) VALUES (?, ?)", (key, tx.now))
+    return [None] * len(arguments)
+
+
+def ping(tx: Transaction, arguments: list[None]) -> Sequence[None]:
+    """A write that proves that writes are taken."""
+    tx.execute("INSERT OR REPLACE INTO meta VALUES ('pinged', ?)", (str(tx.now),))
+    return [None] * len(arguments)
+
+
+def add_key(tx: Transaction, arguments: list[ApiKey]) -> Sequence[int]:
+    """New keys; answers the instant of each."""
+    for key in arguments:
+        row = (key.id, key.hash, key.name, key.tenant, key.user, json(key.roles), tx.now, None)
+        tx.execute("INSERT INTO api_keys VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+    return [tx.now] * len(arguments)
+
+
+def revoke_key(tx: Transaction, arguments: list[tuple[str, str]]) -> Sequence[NotFound | None]:
+    """Keys that end."""
+    results: list[NotFound | None] = []
+    for key_id, tenant in arguments:
+        ended = tx.rows(
+            """UPDATE api_keys SET revoked_at = ?
+               WHERE id = ? AND tenant = ? AND revoked_at IS NULL RETURNING id""",
+            (tx.now, key_id, tenant),
+        )
+        results.append(None if ended else NotFound(f"There is no key {key_id}."))
+    return results

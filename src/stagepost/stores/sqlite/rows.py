@@ -1,0 +1,55 @@
+"""Between rows and the domain's data."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, Final
+
+import orjson
+
+from stagepost.event import Event
+from stagepost.task import CancelRequest, Payload, Status, Task, Wait
+
+TASK_FIELDS: Final = tuple(field.name for field in fields(Task))
+TASK_COLUMNS: Final = ", ".join(TASK_FIELDS)
+"""Every field of a Task is a column of the same name."""
+
+_STATUS: Final = TASK_FIELDS.index("status")
+_HARD: Final = TASK_FIELDS.index("hard_deadline")
+_WAIT: Final = TASK_FIELDS.index("wait")
+_CANCEL: Final = TASK_FIELDS.index("cancel")
+
+
+def json(value: Any) -> str:
+    """JSON text."""
+    return orjson.dumps(value).decode()
+
+
+def task_of(row: Sequence[Any]) -> Task:
+    """A Task from a row whose first columns are TASK_COLUMNS."""
+    values = list(row[: len(TASK_FIELDS)])
+    values[_STATUS] = Status(values[_STATUS])
+    values[_HARD] = bool(values[_HARD])
+    values[_WAIT] = None if values[_WAIT] is None else Wait(**orjson.loads(values[_WAIT]))
+    cancel = values[_CANCEL]
+    values[_CANCEL] = None if cancel is None else CancelRequest(**orjson.loads(cancel))
+    return Task(**dict(zip(TASK_FIELDS, values, strict=True)))
+
+
+def row_of(task: Task) -> list[Any]:
+    """The values of TASK_COLUMNS."""
+    values: list[Any] = [getattr(task, name) for name in TASK_FIELDS]
+    values[_STATUS] = task.status.value
+    values[_WAIT] = None if task.wait is None else json(task.wait)
+    values[_CANCEL] = None if task.cancel is None else json(task.cancel)
+    return values
+
+
+def event_of(row: Sequence[Any]) -> Event:
+    """An Event from (seq, kind, data, at)."""
+    seq, kind, data, at = row
+    return Event(seq, kind, orjson.loads(data), at)
+
+
+def payload_of(text: str | None, size: int | None, blob: str | None) -> Payload | None:
+    """A Payload from its three columns; None when there is none."""
+    return None if size is None else Payload(text, size, blob)
