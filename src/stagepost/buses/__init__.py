@@ -1,0 +1,1 @@
+"""The bus's adapters."""
