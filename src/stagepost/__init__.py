@@ -1,1 +1,39 @@
 """Stagepost runs long AI tasks behind a product: submit, 202 at once, live progress, result."""
+
+from stagepost.client import Caller, Client, Options
+from stagepost.errors import (
+    AmbiguousStep,
+    CodeChanged,
+    Conflict,
+    ContentPolicy,
+    InvalidInput,
+    Overloaded,
+    RateLimited,
+    Retryable,
+    ServerError,
+    StagepostError,
+    Terminal,
+)
+from stagepost.registry import App
+from stagepost.retry import Retry
+from stagepost.upload import Upload
+
+__all__ = [
+    "AmbiguousStep",
+    "App",
+    "Caller",
+    "Client",
+    "CodeChanged",
+    "Conflict",
+    "ContentPolicy",
+    "InvalidInput",
+    "Options",
+    "Overloaded",
+    "RateLimited",
+    "Retry",
+    "Retryable",
+    "ServerError",
+    "StagepostError",
+    "Terminal",
+    "Upload",
+]

@@ -1,0 +1,180 @@
+"""Which handler runs a task type, and with which options."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from pydantic import PydanticUserError, TypeAdapter, ValidationError
+
+from stagepost.errors import Invalid, UnknownType
+from stagepost.retry import Retry, seconds
+from stagepost.upload import KNOWN, STORED, Known
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+_TYPE: Final = re.compile(r"[a-z][a-z0-9-]{0,62}")
+_LANE: Final = re.compile(r"[a-z][a-z0-9-]{0,62}")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskType:
+    """One registered type. `timeout` and `ttl` (the default deadline) are seconds."""
+
+    name: str
+    handler: Callable[..., Any]
+    lane: str
+    timeout: float
+    ttl: float
+    retry: Retry
+    killable: bool
+    input: TypeAdapter[Any]
+    input_class: type[Any] | None
+    output: TypeAdapter[Any] | None
+
+    def parse(self, value: Any, known: Known | None = None) -> Any:
+        """A caller's input, validated. Raises Invalid, naming each field at fault."""
+        if self.input_class is not None and type(value) is self.input_class:
+            return value
+        try:
+            return self.input.validate_python(value, context={KNOWN: known})
+        except ValidationError as error:
+            raise invalid(self.name, error) from error
+
+    def dump(self, value: Any) -> str:
+        """A validated input as the JSON text that is kept."""
+        return self.input.dump_json(value, by_alias=True).decode()
+
+    def load(self, text: str) -> Any:
+        """A kept input, as the handler gets it. Raises ValidationError."""
+        return self.input.validate_json(text, context=_FROM_STORE)
+
+    def input_schema(self) -> Mapping[str, Any]:
+        """The input's JSON Schema."""
+        return self.input.json_schema(ref_template="#/components/schemas/{model}")
+
+
+_FROM_STORE: Final = {STORED: True}
+
+
+def invalid(type_name: str, error: ValidationError) -> Invalid:
+    """Pydantic's complaint in our own words."""
+    faults = [(fault["loc"], fault["msg"]) for fault in error.errors(include_url=False)]
+    return Invalid(f"The input does not fit the task type {type_name}.", faults)
+
+
+class App:
+    """A set of task types. Handlers are registered with `@app.task("type")`."""
+
+    def __init__(self) -> None:
+        self._types: dict[str, TaskType] = {}
+
+    def task(
+        self,
+        type: str,  # noqa: A002  # the word that users know
+        *,
+        lane: str = "interactive",
+        timeout: float | str = "30m",
+        deadline: float | str = "24h",
+        retry: Retry | None = None,
+        cpu: bool = False,
+    ) -> Callable[[Handler], Handler]:
+        """Register the decorated function as the handler of a type.
+
+        It takes a Context and one annotated input, and may be `async`. `timeout` is the running
+        time of one claim; `deadline` the time from submit until the task must be done. A sync
+        handler, and with `cpu=True` any, runs in a process of its own that can be killed; it must
+        stand at the top level of its module.
+        """
+
+        def register(handler: Handler) -> Handler:
+            self._add(_task_type(type, handler, lane, timeout, deadline, retry, cpu=cpu))
+            return handler
+
+        return register
+
+    @property
+    def types(self) -> Mapping[str, TaskType]:
+        """The registered types by name."""
+        return self._types
+
+    def get(self, name: str) -> TaskType:
+        """A type. Raises UnknownType."""
+        try:
+            return self._types[name]
+        except KeyError:
+            known = ", ".join(sorted(self._types)) or "none"
+            raise UnknownType(f'There is no task type "{name}"; there are: {known}.') from None
+
+    def include(self, other: "App") -> None:
+        """Take over all types of another App. Raises ValueError for one that is there already."""
+        for task_type in other.types.values():
+            self._add(task_type)
+
+    def _add(self, task_type: TaskType) -> None:
+        if task_type.name in self._types:
+            raise ValueError(f'The task type "{task_type.name}" is registered twice.')
+        self._types[task_type.name] = task_type
+
+
+def _task_type(
+    name: str,
+    handler: Callable[..., Any],
+    lane: str,
+    timeout: float | str,
+    deadline: float | str,
+    retry: Retry | None,
+    *,
+    cpu: bool,
+) -> TaskType:
+    if not _TYPE.fullmatch(name):
+        raise ValueError(f'"{name}" is no task type: use a-z, 0-9 and "-", 63 characters at most.')
+    if not _LANE.fullmatch(lane):
+        raise ValueError(f'"{lane}" is no lane: use a-z, 0-9 and "-", 63 characters at most.')
+    killable = cpu or not inspect.iscoroutinefunction(handler)
+    if killable and "<locals>" in handler.__qualname__:
+        raise ValueError(
+            f"{handler.__qualname__} runs in a process of its own, which must find it by name: "
+            "move it to the top level of its module."
+        )
+    annotation, returns = _annotations(handler)
+    return TaskType(
+        name=name,
+        handler=handler,
+        lane=lane,
+        timeout=seconds(timeout),
+        ttl=seconds(deadline),
+        retry=retry or Retry(),
+        killable=killable,
+        input=_adapter(handler, annotation),
+        input_class=annotation if isinstance(annotation, type) else None,
+        output=None if returns is inspect.Signature.empty else _adapter(handler, returns),
+    )
+
+
+def _annotations(handler: Callable[..., Any]) -> tuple[Any, Any]:
+    try:
+        signature = inspect.signature(handler, eval_str=True)
+    except NameError as error:
+        raise TypeError(
+            f"The annotations of {handler.__qualname__} can't be read ({error}); define its models "
+            "at the top level of the module, before the handler."
+        ) from error
+    parameters = list(signature.parameters.values())
+    if len(parameters) != 2 or parameters[1].annotation is inspect.Parameter.empty:
+        raise TypeError(
+            f"{handler.__qualname__} must take a Context and one input with an annotation: "
+            "async def handler(ctx: Context, request: MyInput) -> MyOutput."
+        )
+    return parameters[1].annotation, signature.return_annotation
+
+
+def _adapter(handler: Callable[..., Any], annotation: Any) -> TypeAdapter[Any]:
+    try:
+        return TypeAdapter(annotation)
+    except PydanticUserError as error:
+        raise TypeError(
+            f"{handler.__qualname__} is annotated with {annotation!r}, which Pydantic can't "
+            f"validate: {error.message}"
+        ) from error

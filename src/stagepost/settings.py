@@ -1,0 +1,146 @@
+"""The only reader of the environment. One frozen object, made at start and handed down."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from stagepost.errors import StoreRefused
+
+DEFAULT_DATA: Final = Path("stagepost-data")
+_AUTH_MODES: Final = ("local", "keys")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a request may bring. Bytes, counts and characters; see docs/settings.md."""
+
+    json_bytes: int = 1024 * 1024
+    json_depth: int = 64
+    multipart_bytes: int = 256 * 1024 * 1024
+    file_bytes: int = 100 * 1024 * 1024
+    files: int = 20
+    tags: int = 20
+    tag_length: int = 64
+    key_length: int = 255
+    list_default: int = 50
+    list_most: int = 200
+    wait_most: float = 30.0
+    streams: int = 10_000
+    streams_a_tenant: int = 6_000
+    streams_a_task: int = 100
+    run_ahead_days: int = 365
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be set. Durations are seconds."""
+
+    data: Path = DEFAULT_DATA
+    store: str = ""
+    broker: str = "direct"
+    bus: str = "memory"
+    blobs: str = ""
+    app: str = ""
+    host: str = "127.0.0.1"
+    port: int = 8080
+    auth: tuple[str, ...] = ("local",)
+    bootstrap_key: str = ""
+    lanes: Mapping[str, int] = field(default_factory=lambda: {"interactive": 8, "batch": 1})
+    concurrency: int = 8
+    lease: float = 15.0
+    heartbeat: float = 5.0
+    drain_grace: float = 30.0
+    cancel_grace: float = 30.0
+    stall_after: float = 30.0
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def folder(self) -> Path:
+        """The data folder of the embedded engine."""
+        return _path_of(self.store, "sqlite") if self.store else self.data
+
+    @property
+    def blob_folder(self) -> Path:
+        """The folder of the folder blobs."""
+        return _path_of(self.blobs, "file") if self.blobs else self.folder / "blobs"
+
+    def with_(self, **changes: Any) -> "Settings":
+        """These settings with some changed; those that are None stay."""
+        return replace(
+            self, **{name: value for name, value in changes.items() if value is not None}
+        )
+
+
+def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
+    """The settings that STAGEPOST_... variables give. Raises ValueError with the remedy."""
+    env = os.environ if environment is None else environment
+    settings = Settings(
+        data=Path(env.get("STAGEPOST_DATA", str(DEFAULT_DATA))),
+        store=env.get("STAGEPOST_STORE", ""),
+        broker=env.get("STAGEPOST_BROKER", "direct"),
+        bus=env.get("STAGEPOST_BUS", "memory"),
+        blobs=env.get("STAGEPOST_BLOBS", ""),
+        app=env.get("STAGEPOST_APP", ""),
+        auth=_auth(env.get("STAGEPOST_AUTH", "local")),
+        bootstrap_key=env.get("STAGEPOST_BOOTSTRAP_KEY", ""),
+        lanes=_lanes(env.get("STAGEPOST_LANES", "interactive:8,batch:1")),
+        concurrency=_whole("STAGEPOST_CONCURRENCY", env, 8, most=10_000),
+        lease=_seconds("STAGEPOST_LEASE", env, 15.0),
+        heartbeat=_seconds("STAGEPOST_HEARTBEAT", env, 5.0),
+        drain_grace=_seconds("STAGEPOST_DRAIN_GRACE", env, 30.0),
+        cancel_grace=_seconds("STAGEPOST_CANCEL_GRACE", env, 30.0),
+        stall_after=_seconds("STAGEPOST_STALL_AFTER", env, 30.0),
+    )
+    if settings.heartbeat * 2 >= settings.lease:
+        raise ValueError("STAGEPOST_LEASE must be more than twice STAGEPOST_HEARTBEAT.")
+    return settings
+
+
+def _path_of(url: str, scheme: str) -> Path:
+    parts = urlsplit(url)
+    if parts.scheme != scheme or parts.netloc or not parts.path:
+        raise StoreRefused(f'"{url}" is not understood; write {scheme}:///absolute/folder.')
+    return Path(parts.path)
+
+
+def _auth(text: str) -> tuple[str, ...]:
+    modes = tuple(part.strip() for part in text.split(",") if part.strip())
+    unknown = [mode for mode in modes if mode not in _AUTH_MODES]
+    if unknown or not modes:
+        raise ValueError(f"STAGEPOST_AUTH is {text!r}; it takes {' and '.join(_AUTH_MODES)}.")
+    return modes
+
+
+def _lanes(text: str) -> dict[str, int]:
+    lanes: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, weight = part.strip().partition(":")
+        if not name or not weight.isdigit() or not 1 <= int(weight) <= 1000:
+            raise ValueError('STAGEPOST_LANES is read as "name:weight,..."; a weight is 1 to 1000.')
+        lanes[name] = int(weight)
+    return lanes
+
+
+def _whole(name: str, env: Mapping[str, str], default: int, *, most: int) -> int:
+    text = env.get(name)
+    if text is None:
+        return default
+    if not text.isdigit() or not 1 <= int(text) <= most:
+        raise ValueError(f"{name} is {text!r}; it takes a whole number from 1 to {most}.")
+    return int(text)
+
+
+def _seconds(name: str, env: Mapping[str, str], default: float) -> float:
+    text = env.get(name)
+    if text is None:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value <= 86_400:
+        raise ValueError(f"{name} is {text!r}; it takes seconds, more than 0 and at most a day.")
+    return value
