@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, to_json
 
-from stagepost.errors import Invalid, UnknownType
+from stagepost.errors import CodeChanged, Invalid, UnknownType
 from stagepost.retry import Retry, seconds
 from stagepost.upload import KNOWN, STORED, Known
 
@@ -47,8 +48,23 @@ class TaskType:
         return self.input.dump_json(value, by_alias=True).decode()
 
     def load(self, text: str) -> Any:
-        """A kept input, as the handler gets it. Raises ValidationError."""
-        return self.input.validate_json(text, context=_FROM_STORE)
+        """A kept input, as the handler gets it. Raises CodeChanged when it fits no more."""
+        try:
+            return self.input.validate_json(text, context=_FROM_STORE)
+        except ValidationError as error:
+            raise CodeChanged(
+                f"The input was accepted by an earlier version of {self.name} and does not fit "
+                "this one; redrive the task with a corrected input."
+            ) from error
+
+    def dump_result(self, value: Any) -> str:
+        """What the handler returned as JSON text. Raises TypeError when it does not serialise."""
+        try:
+            if self.output is None:
+                return to_json(value).decode()
+            return self.output.dump_json(value, by_alias=True).decode()
+        except PydanticSerializationError as error:
+            raise TypeError(f"The result of {self.name} must serialise to JSON: {error}") from error
 
     def input_schema(self) -> Mapping[str, Any]:
         """The input's JSON Schema."""
@@ -89,7 +105,17 @@ class App:
         """
 
         def register(handler: Handler) -> Handler:
-            self._add(_task_type(type, handler, lane, timeout, deadline, retry, cpu=cpu))
+            self._add(
+                describe(
+                    type,
+                    handler,
+                    lane=lane,
+                    timeout=timeout,
+                    deadline=deadline,
+                    retry=retry,
+                    cpu=cpu,
+                )
+            )
             return handler
 
         return register
@@ -118,16 +144,17 @@ class App:
         self._types[task_type.name] = task_type
 
 
-def _task_type(
+def describe(
     name: str,
     handler: Callable[..., Any],
-    lane: str,
-    timeout: float | str,
-    deadline: float | str,
-    retry: Retry | None,
     *,
-    cpu: bool,
+    lane: str = "interactive",
+    timeout: float | str = "30m",
+    deadline: float | str = "24h",
+    retry: Retry | None = None,
+    cpu: bool = False,
 ) -> TaskType:
+    """A type with this handler. Raises ValueError and TypeError for what can't be one."""
     if not _TYPE.fullmatch(name):
         raise ValueError(f'"{name}" is no task type: use a-z, 0-9 and "-", 63 characters at most.')
     if not _LANE.fullmatch(lane):
