@@ -121,13 +121,13 @@ def lost(task: Task, blame: Blame, now: int) -> Change:
         return settled(replace(task, lost_claims=0), Drained("rescued"), now)
     if blame is Blame.ANOTHER:
         return settled(task, Drained("rescued"), now)
-    return settled(task, worker_lost(task), now)
+    return settled(task, died(task.lost_claims, task.attempt, task.max_attempts), now)
 
 
-def worker_lost(task: Task) -> Failed:
-    """The outcome of a claim whose worker, or whose own child process, died without progress."""
-    losses = task.lost_claims + 1
-    spent = losses >= LOST_CLAIMS_LIMIT or task.attempt >= task.max_attempts
+def died(lost_claims: int, attempt: int, max_attempts: int) -> Failed:
+    """The outcome of a claim that died without progress, after so many such losses in a row."""
+    losses = lost_claims + 1
+    spent = losses >= LOST_CLAIMS_LIMIT or attempt >= max_attempts
     delay = None if spent else WORKER_LOST_DELAYS[min(losses, len(WORKER_LOST_DELAYS)) - 1]
     return Failed(Failure(FailureKind.WORKER_LOST, _LOST_MESSAGE), delay, lost=True)
 

@@ -64,7 +64,7 @@ class Submitted(NamedTuple):
 
 
 class Claimed(NamedTuple):
-    """One task as a worker needs it."""
+    """One task as a worker needs it; `time_left` is the milliseconds until its deadline."""
 
     task_id: str
     fence: int
@@ -75,7 +75,7 @@ class Claimed(NamedTuple):
     lane: str
     attempt: int
     max_attempts: int
-    deadline: int
+    time_left: int
     progress: int
     step: str | None
     saved_steps: int

@@ -88,7 +88,7 @@ UPDATE tasks SET status = 'RUNNING', fence = fence + 1, lease_id = ?2, worker_id
     pooled_at = NULL, started_at = coalesce(started_at, ?4), seq = seq + 1
 FROM json_each(?1) AS j WHERE tasks.id = j.value->>2 AND status = 'QUEUED'
 RETURNING tasks.id, fence, ?2, tenant, user, tasks.type, lane, attempt, max_attempts,
-    deadline, progress, step, saved_steps, lost_claims, waits, trace_id, seq,
+    deadline - ?4, progress, step, saved_steps, lost_claims, waits, trace_id, seq,
     coalesce(input, (SELECT body FROM inputs WHERE task_id = tasks.id))"""
 
 _STARTED_EVENTS: Final = """

@@ -298,7 +298,8 @@ def _rescue(tx: Transaction, older_than: float) -> Rescue:
 def _give_back(tx: Transaction, task: Task) -> None:
     after = save(tx, task, lifecycle.lost(task, Blame.UNKNOWN, tx.now))
     if after.status in {Status.FAILED, Status.DEAD_LETTER}:
-        _record_failure(tx, task, lifecycle.worker_lost(task))
+        lost = lifecycle.died(task.lost_claims, task.attempt, task.max_attempts)
+        _record_failure(tx, task, lost)
 
 
 def _ids(tx: Transaction, statement: str, bindings: tuple[Any, ...]) -> list[str]:
