@@ -2,15 +2,18 @@
 
 import asyncio
 import os
+import random
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import psutil
 import pytest
+import uvloop
 
 from stagepost import InvalidInput
 from stagepost.tasks.documents import (
@@ -188,3 +191,27 @@ async def test_many_at_once_do_not_disturb_each_other(tmp_path: Path, endless: P
     outcomes = await asyncio.gather(hostile, *honest, return_exceptions=True)
     assert isinstance(outcomes[0], InvalidInput)
     assert [getattr(found, "text", found) for found in outcomes[1:]] == ["The parties agree."] * 4
+
+
+def test_other_loops_in_other_threads_work_too(tmp_path: Path) -> None:
+    path = tmp_path / "contract.txt"
+    path.write_text("The parties agree.")
+
+    def read() -> str:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(read_document(path, name="x")).text
+
+    with ThreadPoolExecutor(2) as pool:
+        assert [pool.submit(read).result(30) for _ in range(3)] == ["The parties agree."] * 3
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_a_mutated_pdf_is_read_or_refused(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    mutant = bytearray(making.pdf("The parties agree.", "They agree again."))
+    for _ in range(chance.randint(1, 40)):
+        mutant[chance.randrange(len(mutant))] = chance.randrange(256)
+    path = tmp_path / "mutant.pdf"
+    path.write_bytes(mutant)
+    with suppress(InvalidInput):
+        assert (await read_document(path, name="mutant")).text
