@@ -1,7 +1,7 @@
 """The graph of cross-references."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stagepost.tasks.documents import references, split_clauses
@@ -147,6 +147,7 @@ PIECES = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(PIECES, max_size=60).map("".join))
 def test_references_are_in_order_and_point_into_the_document(text: str) -> None:
     doc = document(text)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from io import BytesIO
 from pathlib import Path
 
+import pikepdf
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
@@ -125,6 +126,21 @@ class TestPdf:
         canvas.save()
         document = await read(out.getvalue())
         assert "Jane Tenant" in document.text
+
+    async def test_fields_without_a_drawn_value_are_read_too(self, read: Read) -> None:
+        out = BytesIO()
+        canvas = Canvas(out)
+        canvas.drawString(60, 700, LEASE)
+        canvas.acroForm.textfield(name="tenant", x=60, y=600, width=200, height=20)
+        canvas.save()
+        filled = BytesIO()
+        with pikepdf.open(BytesIO(out.getvalue())) as pdf:
+            (field,) = pdf.Root.AcroForm.Fields
+            field.V = pikepdf.String("Jane Tenant")
+            del field["/AP"]
+            pdf.Root.AcroForm.NeedAppearances = True
+            pdf.save(filled)
+        assert "Jane Tenant" in (await read(filled.getvalue())).text
 
     async def test_shapes_become_ordinary_characters(self, read: Read) -> None:
         cmap = making.stream(

@@ -1,7 +1,7 @@
 """The index of defined terms."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stagepost.tasks.documents import definitions, split_clauses
@@ -77,6 +77,7 @@ QUOTES = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(QUOTES, max_size=80).map("".join))
 def test_terms_are_in_order_and_in_the_text(text: str) -> None:
     doc = document(text)

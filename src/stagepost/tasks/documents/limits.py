@@ -18,7 +18,7 @@ class Limits:
 
     bytes: int = 100 * MIB
     pages: int = 10_000
-    characters: int = 20_000_000
+    characters: int = 40_000_000
     memory: int = 1024 * MIB
     cpu_seconds: int = 60
     wall_seconds: float = 120.0

@@ -1,11 +1,12 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stagepost.tasks.documents.clauses import numerals
 from stagepost.tasks.documents.parsers.docx.numerals import chinese, formatted
 
 
+@settings(deadline=None)
 @given(st.integers(1, 9999))
 def test_chinese_numerals_are_read_as_they_are_written(value: int) -> None:
     assert numerals.chinese(chinese(value)) == value
@@ -13,6 +14,7 @@ def test_chinese_numerals_are_read_as_they_are_written(value: int) -> None:
     assert numerals.chinese(formatted(value, "ideographDigital")) == value
 
 
+@settings(deadline=None)
 @given(st.integers(1, 399))
 def test_roman_numerals_are_read_as_they_are_written(value: int) -> None:
     assert numerals.roman(formatted(value, "lowerRoman")) == value

@@ -1,7 +1,9 @@
 """Contracts of several styles, cut into clauses."""
 
+import itertools
+
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stagepost.tasks.documents import Clause, Document, split_clauses
@@ -78,6 +80,7 @@ def test_articles_behind_a_table_of_contents() -> None:
         "clause EXHIBIT A/(b)",
     ]
     assert titles(contracts.ARTICLES)["ARTICLE II"] == "SUPPLY"
+    assert split_clauses(document(contracts.ARTICLES))[1].title == "Contents"
 
 
 def test_numbers_within_a_line_count_in_exact_order_only() -> None:
@@ -162,6 +165,13 @@ def test_headers_and_page_numbers_do_not_interrupt_or_count() -> None:
     assert text[found[1].start :].startswith("1. Rent")
 
 
+def test_articles_at_the_top_of_pages_are_no_headers() -> None:
+    pages = [f"ARTICLE {n}\nTITLE\nThe parties agree.\nACME Ltd, page {n}\n" for n in range(1, 7)]
+    starts = tuple(itertools.accumulate(map(len, pages)))[:-1]
+    found = split_clauses(document("".join(pages), pages=starts))
+    assert [c.number for c in found] == [f"ARTICLE {n}" for n in range(1, 7)]
+
+
 @pytest.mark.parametrize(
     "interruption",
     [
@@ -213,6 +223,14 @@ def test_lists_of_annexes_and_mentions_are_no_annexes() -> None:
         " and its annexes shall be read as one.\n\nEXHIBIT A\n\nPrices\n\n1. Five.\n\n2. Six.\n"
     )
     assert numbers(text) == ["1", "2", "3", "EXHIBIT A", "EXHIBIT A/1", "EXHIBIT A/2"]
+
+
+def test_a_wrapped_line_that_is_the_word_schedule_is_no_annex() -> None:
+    words = "The fees are due on the days and in the amounts that the parties wrote in the"
+    text = (
+        f"1. Fees\n{words}\nSchedule\nand not before.\n2. Term\n{words}\nannex.\n3. End\n{words}\n"
+    )
+    assert numbers(text) == ["1", "2", "3"]
 
 
 def test_rows_of_cells_are_a_table_and_the_clause_goes_on_behind_it() -> None:
@@ -324,6 +342,7 @@ TEXTS = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(TEXTS, st.lists(st.floats(0, 1), max_size=4))
 @example(contracts.SERVICES, [])
 def test_every_text_is_covered_in_order(text: str, shares: list[float]) -> None:
@@ -332,6 +351,7 @@ def test_every_text_is_covered_in_order(text: str, shares: list[float]) -> None:
     check_cover(doc, split_clauses(doc))
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_mutated_contracts_are_covered_too(data: st.DataObject) -> None:
     text = list(data.draw(st.sampled_from(contracts.ALL)))

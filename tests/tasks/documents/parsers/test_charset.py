@@ -4,7 +4,7 @@ import codecs
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stagepost.tasks.documents.parsers.charset import decoded
@@ -71,12 +71,14 @@ def test_binary_data_is_refused(data: bytes) -> None:
         decoded(data)
 
 
+@settings(deadline=None)
 @given(st.binary(min_size=1, max_size=2000))
 def test_any_bytes_are_text_or_refused(data: bytes) -> None:
     with suppress(Refusal):
         assert "\0" not in decoded(data)[0]
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs", "Cc")), min_size=1))
 def test_utf_8_is_never_taken_for_anything_else(text: str) -> None:
     assert decoded(codecs.BOM_UTF8 + text.encode())[0] == text.removeprefix("\ufeff")

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stagepost.tasks.documents.limits import DEFAULT_LIMITS, Limits
@@ -231,6 +231,7 @@ SOUND = docx(
 )
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_a_mutated_file_is_read_or_refused(data: st.DataObject) -> None:
     mutant = bytearray(SOUND)
@@ -252,6 +253,7 @@ ELEMENTS = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(ELEMENTS)
 def test_any_nesting_is_read_or_refused(body: str) -> None:
     with suppress(Refusal):

@@ -8,7 +8,7 @@ from io import BytesIO
 
 import pikepdf
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stagepost.tasks.documents.parsers import streams
@@ -68,6 +68,7 @@ def as_bytes(codes: list[tuple[int, int]]) -> bytes:
     return int(bits, 2).to_bytes(len(bits) // 8, "big")
 
 
+@settings(deadline=None)
 @given(PIECES)
 def test_flate_chains_are_followed(pieces: tuple[bytes, int]) -> None:
     data = pieces[0] * pieces[1]
@@ -79,12 +80,14 @@ def test_flate_chains_are_followed(pieces: tuple[bytes, int]) -> None:
     assert streams.decoded_size(once.hex().encode() + b">", ["AHx", "Fl"]) == len(data)
 
 
+@settings(deadline=None)
 @given(PIECES)
 def test_run_lengths_are_added_up(pieces: tuple[bytes, int]) -> None:
     data = pieces[0] * pieces[1]
     assert streams.decoded_size(run_length(data), ["RunLengthDecode"]) == len(data)
 
 
+@settings(deadline=None)
 @given(PIECES)
 def test_lzw_is_followed_by_lengths(pieces: tuple[bytes, int]) -> None:
     data = pieces[0] * pieces[1]
@@ -128,6 +131,7 @@ def test_filters_of_pictures_end_the_chain() -> None:
     assert streams.decoded_size(zlib.compress(b"jpeg"), ["FlateDecode", "DCTDecode"]) == 4
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=500), st.lists(st.sampled_from(["Fl", "A85", "AHx", "RL", "LZW"])))
 def test_noise_is_measured_or_refused(noise: bytes, filters: list[str]) -> None:
     with suppress(Refusal):

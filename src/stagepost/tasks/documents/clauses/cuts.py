@@ -1,12 +1,12 @@
 """Where a document is cut, and what begins at each cut."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from stagepost.tasks.documents.clauses.contents import contents_lines
-from stagepost.tasks.documents.clauses.lines import Lines
+from stagepost.tasks.documents.clauses.lines import Line
 from stagepost.tasks.documents.clauses.markers import Marker, markers_in
 from stagepost.tasks.documents.clauses.outline import outline_of
 from stagepost.tasks.documents.clauses.paragraphs import paragraphs_in
@@ -16,6 +16,7 @@ from stagepost.tasks.documents.clauses.runs import runs_of
 from stagepost.tasks.documents.clauses.titles import is_heading_line
 from stagepost.tasks.documents.document import ClauseKind
 
+CONTENTS = "Contents"  # the title of contents pages, which other tables do not have
 FEWEST_NUMBERED = 3  # with fewer a text counts as unnumbered and is cut by its paragraphs
 _LONG = 4_000  # characters; a longer stretch without numbers is cut by its paragraphs too
 _LONG_PREAMBLE = 6_000
@@ -41,21 +42,24 @@ class Cut:
     title: str = ""
 
 
-def cuts_of(text: str, lines: Lines) -> list[Cut]:
+def cuts_of(text: str, lines: Sequence[Line]) -> list[Cut]:
     """Every cut in order; the first one is at the first visible character."""
     contents = contents_lines(text, lines)
     tables = [span for span in tables_in(text, lines) if _is_table(lines, span, contents)]
     skipped = contents.union(*(range(*span) for span in tables))
     markers = [
         marker
-        for index, line in enumerate(lines.items)
+        for index, line in enumerate(lines)
         if index not in skipped and not line.running
         for marker in markers_in(text, line, index)
     ]
-    first = min((run.members[0].line for run in runs_of(markers)), default=len(lines.items))
+    first = min((run.members[0].line for run in runs_of(markers)), default=len(lines))
     annexes = annexes_in(text, lines, contents=contents, first=first)
-    spans = [*tables, *_stretches(contents)]
-    parts = [Annex("", 0), *annexes, Annex("", len(lines.items))]
+    spans = [
+        *(_Rows(*span, title="") for span in tables),
+        *(_Rows(*span, title=CONTENTS) for span in _stretches(contents)),
+    ]
+    parts = [Annex("", 0), *annexes, Annex("", len(lines))]
     return [
         cut
         for part, following in pairwise(parts)
@@ -63,10 +67,10 @@ def cuts_of(text: str, lines: Lines) -> list[Cut]:
     ]
 
 
-def _is_table(lines: Lines, span: tuple[int, int], contents: frozenset[int]) -> bool:
+def _is_table(lines: Sequence[Line], span: tuple[int, int], contents: frozenset[int]) -> bool:
     if span[0] in contents:
         return False
-    rows = lines.items[span[0] : span[1]]
+    rows = lines[span[0] : span[1]]
     return sum(row.end - row.start for row in rows) <= _LONG_ROW * len(rows)
 
 
@@ -83,18 +87,26 @@ def _stretches(indices: Iterable[int]) -> Iterator[tuple[int, int]]:
         yield start, last + 1
 
 
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Lines of a table or of contents pages, half open."""
+
+    first: int
+    end: int
+    title: str
+
+
 class _Part:
     """The contract itself, or one of its annexes: lines `first` to `end`."""
 
-    def __init__(self, text: str, lines: Lines, annex: Annex, end: int) -> None:
+    def __init__(self, text: str, lines: Sequence[Line], annex: Annex, end: int) -> None:
         self._text = text
-        self._lines = lines.items
-        self._all = lines
+        self._lines = lines
         self._label = annex.label
         self._first = annex.line
         self._end = end
 
-    def cuts(self, markers: list[Marker], tables: list[tuple[int, int]]) -> Iterator[Cut]:
+    def cuts(self, markers: list[Marker], tables: list[_Rows]) -> Iterator[Cut]:
         """The part's cuts in order, tables and paragraphs among them."""
         numbered = self._numbered(markers)
         opening = self._opening()
@@ -137,22 +149,22 @@ class _Part:
         """
         first = numbered[0].line if numbered else (self._first + self._end) // 2
         path = (self._label,) if self._label else ()
-        for start, end in signatures_in(self._text, self._all, first=first):
+        for start, end in signatures_in(self._text, self._lines, first=first):
             if start < self._end:
                 yield replace(self._unnumbered(start, "signature"), path=path)
             if start < self._end and end < self._end:
                 yield replace(self._unnumbered(end, "paragraph"), path=path)
 
-    def _with_tables(
-        self, opening: Cut, events: list[Cut], tables: list[tuple[int, int]]
-    ) -> Iterator[Cut]:
+    def _with_tables(self, opening: Cut, events: list[Cut], tables: list[_Rows]) -> Iterator[Cut]:
         """The cuts with those of tables between them; behind a table its clause goes on."""
         marks = [(cut.start, _NEW, cut) for cut in events]
-        for first, end in tables:
-            if self._first <= first < self._end:
-                marks.append((self._lines[first].start, _TABLE, self._unnumbered(first, "table")))
-                if end < self._end:
-                    marks.append((self._lines[end].start, _RESUME, self._unnumbered(end, "annex")))
+        for rows in tables:
+            if self._first <= rows.first < self._end:
+                table = replace(self._unnumbered(rows.first, "table"), title=rows.title)
+                marks.append((table.start, _TABLE, table))
+                if rows.end < self._end:
+                    behind = self._unnumbered(rows.end, "paragraph")
+                    marks.append((behind.start, _RESUME, behind))
         current = opening
         yield opening
         for _, what, cut in sorted(marks, key=lambda mark: mark[:2]):

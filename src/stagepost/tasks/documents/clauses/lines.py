@@ -10,6 +10,9 @@ from stagepost.tasks.documents.document import Document
 _LINE = re.compile(r"[^\n\r\f\v\u2028\u2029\x85]+")
 _ENDS = frozenset(".;:!?。；：！？…”\"’'）)】]》>*_|-–—")
 _LISTED = re.compile(r"(?:,|，|、|\b(?:and|or)|和|或|及|以及)$")
+_NUMBERED = re.compile(
+    r"(?i:article|section|clause|chapter|part|schedule|exhibit|annex|appendix)\b|第|附件|[（(]?\d"
+)
 _LAST_NUMBER = re.compile(r"\d{1,3}\W*$")
 _DIGITS = re.compile(r"\d+")
 _WIDE = re.compile(r"[\u2e80-\u9fff\uff00-\uff60]")
@@ -39,15 +42,8 @@ class Line:
     running: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """All lines in order."""
-
-    items: tuple[Line, ...]
-
-
-def lines_of(document: Document) -> Lines:
-    """The lines of a document; linear in its text."""
+def lines_of(document: Document) -> tuple[Line, ...]:
+    """The lines of a document in order; linear in its text."""
     text = document.text
     spans = [_trimmed(text, match.start(), match.end()) for match in _LINE.finditer(text)]
     found = [span for span in spans if span[1] < span[2]]
@@ -73,7 +69,7 @@ def lines_of(document: Document) -> Lines:
             )
         before = Line(start, end, indent, fresh, opens, running=False)
         items.append(before)
-    return Lines(tuple(items))
+    return tuple(items)
 
 
 def _beginnings(
@@ -167,6 +163,11 @@ def _is_page_number(text: str, span: tuple[int, int]) -> bool:
 
 
 def _shape(text: str, span: tuple[int, int], *, paged: bool) -> str:
-    """What makes two lines the same: not their numbers at the edges of pages, nor at their end."""
+    """What makes two lines the same: not their numbers at the edges of pages, nor at their end.
+
+    The numbers of what may be a clause or an annex do count: "ARTICLE 2" is no other "ARTICLE 1".
+    """
     content = text[span[0] : span[1]]
+    if _NUMBERED.match(content) and not _PAGE_NUMBER.fullmatch(content):
+        return content
     return _DIGITS.sub("0", content) if paged else _LAST_NUMBER.sub("0", content)

@@ -39,6 +39,7 @@ _USUAL = (
     ("upper-roman)", "upper-roman()"),
 )
 _RANK = {style: rank for rank, styles in enumerate(_USUAL) for style in styles}
+_HEADS = frozenset({"decimal", "bare", "section", "article", "条", "章"})  # whose 7 holds 7.2
 _FIXED = _RANK["条"]  # styles that say what they are, down to here, never lie within others
 
 
@@ -126,17 +127,15 @@ def _is_dotted(style: str) -> bool:
 
 def _kinship(outer: Marker, marker: Marker) -> bool | None:
     """Whether 7.2 lies within an open 7, 7.1 or Article VII; None where numbers do not tell."""
-    if outer.style in {"decimal", "bare", "section", "article", "条", "章"} or _is_dotted(
-        outer.style
-    ):
-        depth = len(outer.values)
-        if depth >= len(marker.values):
-            return False
-        if outer.values == marker.values[:depth]:
-            return True
-        missed = marker.values[:1] == (outer.values[0] + 1,)  # 4.1 in 3: the heading 4 is missing
-        return False if depth > 1 or missed else None
-    return None
+    if not _is_dotted(outer.style) and outer.style not in _HEADS:
+        return None
+    depth = len(outer.values)
+    if depth >= len(marker.values):
+        return False
+    if outer.values == marker.values[:depth]:
+        return True
+    missed = marker.values[:1] == (outer.values[0] + 1,)  # 4.1 in 3: the heading 4 is missing
+    return False if depth > 1 or missed else None
 
 
 def _without_rivals(runs: list[Run]) -> list[Run]:

@@ -1,10 +1,10 @@
 """Where the contract itself ends and its annexes begin: each numbers its clauses anew."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from stagepost.tasks.documents.clauses.lines import Line, Lines
+from stagepost.tasks.documents.clauses.lines import Line
 
 _LATIN = re.compile(
     r"(?:#{1,6}\s+)?[“\"(\[*_]{0,3}((?:EXHIBIT|SCHEDULE|ANNEX(?:URE)?|APPENDIX|ATTACHMENT|ADDENDUM|RIDER"
@@ -29,7 +29,9 @@ class Annex:
     line: int
 
 
-def annexes_in(text: str, lines: Lines, *, contents: frozenset[int], first: int) -> list[Annex]:
+def annexes_in(
+    text: str, lines: Sequence[Line], *, contents: frozenset[int], first: int
+) -> list[Annex]:
     """The annexes behind line `first`, the first one of a numbered clause.
 
     A label that was a heading before it (the number under which a contract was filed) begins no
@@ -37,12 +39,12 @@ def annexes_in(text: str, lines: Lines, *, contents: frozenset[int], first: int)
     """
     headings = [
         heading
-        for index, line in enumerate(lines.items)
+        for index, line in enumerate(lines)
         if index not in contents and line.fresh and (heading := _heading(text, line, index))
     ]
     early = {heading.label for heading in headings if heading.line < first}
     found: list[Annex] = []
-    for heading in _unlisted(headings, len(lines.items)):
+    for heading in _unlisted(headings, len(lines)):
         repeated = found and found[-1].label == heading.label
         if heading.line > first and heading.label not in early and not repeated:
             found.append(heading)
@@ -58,31 +60,28 @@ def _heading(text: str, line: Line, index: int) -> Annex | None:
     if han:
         if len(rest) > _LONGEST_HAN_HEADING or rest[-1:] in {"。", "；", ";", "，"}:
             return None
-    elif not _is_latin_heading(match[1], rest):
+    elif not _is_latin_heading(match[1], rest, opens=line.opens):
         return None
     return Annex(" ".join(match[1].split()), index)
 
 
-def _is_latin_heading(label: str, rest: str) -> bool:
+def _is_latin_heading(label: str, rest: str, *, opens: bool) -> bool:
     """Whether a label opens an annex, and not a sentence about one.
 
     In capitals it does unless a sentence goes on behind it; "Exhibit A" must have a short line
-    without a sentence, and a bare "Schedule" one of its own.
+    without a sentence, and a bare "Schedule" a paragraph of its own.
     """
+    word, *number = label.split(maxsplit=1)
     words = rest.lstrip(' \t:.-–—"”')
-    if len(label.split()) == 1:
-        return not words
+    if not number:
+        return opens and not words
     if words[:1].islower() or rest[:1] in {",", ";", ")"}:
         return False
-    if label.split(maxsplit=1)[0].isupper() and (
-        not words or not words[:2].isupper() or rest[:1] != " "
-    ):
-        return len(rest) <= _LONGEST_HEADING or words[:1] in {"(", "["}
-    if label.split(maxsplit=1)[0].isupper():
-        return True
-    return (
-        len(rest) <= _LONGEST_HEADING and rest[-1:] not in {";", ","} and not _SENTENCE.search(rest)
-    )
+    short = len(rest) <= _LONGEST_HEADING
+    if word.isupper():
+        capitals = rest[:1] == " " and words[:2].isupper()  # EXHIBIT B SPECIFICATIONS As provided
+        return short or capitals or words[:1] in {"(", "["}
+    return short and rest[-1:] not in {";", ","} and not _SENTENCE.search(rest)
 
 
 def _unlisted(headings: list[Annex], end: int) -> Iterator[Annex]:

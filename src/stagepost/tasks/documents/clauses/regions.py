@@ -1,10 +1,10 @@
 """Parts of a text that are no clauses: tables and signature blocks."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from stagepost.tasks.documents.clauses.lines import Line, Lines
+from stagepost.tasks.documents.clauses.lines import Line
 
 _FEWEST_ROWS = 2
 _PIPES = re.compile(r"\|.*\|")
@@ -32,9 +32,9 @@ _PROSE = 300  # characters; what is to be filled in is shorter
 _WINDOW = 8  # lines in which so many must be signed
 
 
-def tables_in(text: str, lines: Lines) -> Iterator[tuple[int, int]]:
+def tables_in(text: str, lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
     """Half-open ranges of lines that are rows: cells between tabs, or between pipes."""
-    kinds = ((_row_kind(text, line), index) for index, line in enumerate(lines.items))
+    kinds = ((_row_kind(text, line), index) for index, line in enumerate(lines))
     for kind, rows in groupby(kinds, lambda pair: pair[0]):
         indices = [index for _, index in rows]
         if kind and len(indices) >= _FEWEST_ROWS:
@@ -48,15 +48,15 @@ def _row_kind(text: str, line: Line) -> str:
     return "pipes" if _PIPES.fullmatch(content) else ""
 
 
-def signatures_in(text: str, lines: Lines, *, first: int) -> Iterator[tuple[int, int]]:
+def signatures_in(text: str, lines: Sequence[Line], *, first: int) -> Iterator[tuple[int, int]]:
     """Half-open ranges of lines behind line `first` that are signature blocks.
 
     One begins with the sentence that witnesses, or with the first of several lines to be filled in,
     and ends at the latest where prose begins again.
     """
-    signed = [bool(_SIGNED.match(text, line.start, line.end)) for line in lines.items]
+    signed = [bool(_SIGNED.match(text, line.start, line.end)) for line in lines]
     end = first + 1
-    for index, line in enumerate(lines.items):
+    for index, line in enumerate(lines):
         if index < end:
             continue
         near = signed[index : index + _WINDOW]
@@ -65,10 +65,10 @@ def signatures_in(text: str, lines: Lines, *, first: int) -> Iterator[tuple[int,
             yield index, end
 
 
-def _end_of_block(lines: Lines, start: int) -> int:
+def _end_of_block(lines: Sequence[Line], start: int) -> int:
     """The first line of prose behind the block's first two lines."""
-    for index in range(start + 2, len(lines.items)):
-        line = lines.items[index]
+    for index in range(start + 2, len(lines)):
+        line = lines[index]
         if line.opens and line.end - line.start > _PROSE:
             return index
-    return len(lines.items)
+    return len(lines)

@@ -11,41 +11,21 @@ _SEPARATORS = " \t\u3000.:：、．-–—*_#"
 # A heading with text behind it in the same line, up to the stop, colon or dash that ends it.
 _LEAD = re.compile(r"[^\n.:。：；]{2,90}?(?=\.(?:\s|$)|:(?:\s|$)|：|\s[-–—]\s)")
 _COLON = re.compile(r":\s|：")
-_SMALL = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "as",
-        "at",
-        "by",
-        "for",
-        "from",
-        "in",
-        "into",
-        "of",
-        "on",
-        "or",
-        "the",
-        "to",
-        "with",
-        "under",
-        "upon",
-        "between",
-        "among",
-        "per",
-        "via",
-        "vs",
-        "not",
-        "no",
-    ]
-)
+_SMALL = frozenset((
+    "a", "an", "and", "as", "at", "by", "for", "from", "in", "into", "of", "on", "or", "the", "to",
+    "with", "under", "upon", "between", "among", "per", "via", "vs", "not", "no",
+))  # fmt: skip
 _WORD = re.compile(r"[A-Za-z][\w’'-]*")
+_SAYS = re.compile(r"\.\s|[\"“]")  # the end of a sentence, a term being defined
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _HAN_SAYS = re.compile(  # what makes a sentence of a few characters, or breaks it off
     r"(?<!行)为(?!由)|(?<![供相响效])应(?!用|急|收|付|对)|不得|须|自.*起|[后内的和与或及向由自将在并被]$"
 )
 _HAN_STOPS = frozenset("，。；！？,;")
+_LONGEST_HAN_LINE = 15
+# Cells, redactions, much of figures, the end of a sentence or an item.
+_NO_HEADING = re.compile(r"\t|\[\*|(?:\d\D*){5}|[.;,。；，、]$|[\u4e00-\u9fff].*[:：]")
+_LONG_WORD = re.compile(r"[A-Za-z]{3}")
 
 
 def title_in(text: str, start: int, line_end: int) -> tuple[str, bool]:
@@ -63,10 +43,10 @@ def is_title(words: str) -> bool:
     """Whether words name a thing rather than say something: capitals, or few Chinese characters."""
     if _HAN.search(words):
         return _is_han_title(words)
-    found = _WORD.findall(words)
-    if not found or len(words) > _LONGEST or words.endswith((",", ";")):
+    if len(words) > _LONGEST or words.endswith((",", ";")) or _SAYS.search(words):
         return False
-    if re.search(r"\.\s", words) or '"' in words or "“" in words:
+    found = _WORD.findall(words)
+    if not found:
         return False
     weighty = [word for word in found if word.lower() not in _SMALL]
     capital = sum(word[0].isupper() for word in weighty)
@@ -83,21 +63,12 @@ def _is_han_title(words: str) -> bool:
 def is_heading_line(text: str, line: Line) -> bool:
     """Whether an unnumbered line is a heading of its own: a title without a sentence's end."""
     content = text[line.start : line.end].strip("*_# ")
-    if (
-        not 3 <= len(content) <= _LONGEST
-        or "\t" in content
-        or content[-1] in ".;,。；，、"
-        or not content[0].isalpha()
-    ):
-        return False
-    if sum(char.isdigit() for char in content) > 4 or "[*" in content:
-        return False
-    if not any(len(word) > 2 for word in _WORD.findall(content)) and not _HAN.search(content):
+    if not 3 <= len(content) <= _LONGEST or not content[0].isalpha() or _NO_HEADING.search(content):
         return False
     if _HAN.search(content):
-        return len(content) <= 15 and not any(char in _HAN_STOPS | {"：", ":"} for char in content)
+        return len(content) <= _LONGEST_HAN_LINE and not _HAN_STOPS.intersection(content)
     words = content.rstrip(":")
-    return ":" not in words and is_title(words)
+    return ":" not in words and _LONG_WORD.search(words) is not None and is_title(words)
 
 
 def clean(title: str) -> str:

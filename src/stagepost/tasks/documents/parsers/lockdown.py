@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 import sys
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
 # prctl(2), unshare(2), capset(2): the numbers of the kernel's interface, the same on every machine.
@@ -37,8 +38,9 @@ def limit_resources(*, memory: int, cpu_seconds: int, open_files: int, output_by
     past `memory` fails. Raises OSError or ValueError where the system refuses.
     """
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
+    with nullcontext() if sys.platform == "linux" else suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))  # macOS knows it, but refuses it
     for kind, most in (
-        (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_NOFILE, open_files),
         (resource.RLIMIT_FSIZE, output_bytes),
         (resource.RLIMIT_CORE, 0),

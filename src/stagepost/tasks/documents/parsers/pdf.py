@@ -150,6 +150,8 @@ def _print_form_fields(pdf: pikepdf.Pdf) -> None:
     """Makes what was typed into form fields part of the pages, as on paper."""
     form = pdf.Root.get("/AcroForm")
     if isinstance(form, pikepdf.Dictionary) and form.get("/Fields"):
+        if form.get("/NeedAppearances"):
+            pdf.generate_appearance_streams()
         pdf.flatten_annotations(mode="print")
 
 

@@ -21,7 +21,7 @@ EXIT_SETUP = 64  # the sandbox could not be set up: not the document's fault
 EXIT_MEMORY = 65  # the document needs more memory than `Limits.memory`
 EXIT_BROKEN = 66  # the parser broke on it; the trace is on stderr
 
-type_of_parser = Callable[[bytes, Limits], Extract]
+Parser = Callable[[bytes, Limits], Extract]
 
 
 def serve(request: dict[str, Any]) -> int:
@@ -44,7 +44,7 @@ def serve(request: dict[str, Any]) -> int:
     return _read(parse, limits)
 
 
-def _parser(kind: str) -> type_of_parser | None:
+def _parser(kind: str) -> Parser | None:
     """Imports only what this kind of document needs; None for the probe, which reads none."""
     # ruff: noqa: PLC0415 - that is the point
     match kind:
@@ -69,7 +69,7 @@ def _parser(kind: str) -> type_of_parser | None:
     raise ValueError(f"no parser for {kind}")
 
 
-def _read(parse: type_of_parser, limits: Limits) -> int:
+def _read(parse: Parser, limits: Limits) -> int:
     try:
         return _answer({"extract": asdict(parse(sys.stdin.buffer.read(), limits))})
     except Refusal as refusal:
