@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -81,7 +82,7 @@ async def test_the_child_sees_nothing_of_its_parent(
             folder = Path(f"/proc/{child.pid}")
             assert (folder / "environ").read_bytes() == b"LC_ALL=C.UTF-8\0"
             scratch = child.cwd()
-            assert scratch.startswith(str(Path(os.environ.get("TMPDIR", "/tmp")).resolve()))
+            assert scratch.startswith(str(Path(tempfile.gettempdir()).resolve()))
             assert not list(Path(scratch).iterdir())
             assert {entry.name for entry in (folder / "fd").iterdir()} == {"0", "1", "2"}
             capabilities = (folder / "status").read_text()
