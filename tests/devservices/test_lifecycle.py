@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 
 from devservices.clients import redis, sql
 from devservices.conftest import Shell
 from stagepost.devservices import process
+
+# The first start on a machine installs packages.
+pytestmark = pytest.mark.timeout(900)
 
 
 def _die(pid: int) -> None:

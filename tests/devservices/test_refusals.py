@@ -11,6 +11,9 @@ from stagepost.devservices import packages, state
 from stagepost.devservices.errors import NotAnsweringError, RefusedError
 from stagepost.devservices.redis import Redis
 
+# The first start on a machine installs packages.
+pytestmark = pytest.mark.timeout(900)
+
 
 class Missing(Redis):
     package = "no-such-package-stagepost"

@@ -5,8 +5,14 @@ import stat
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
+
 from devservices.clients import redis, sql
 from devservices.conftest import Shell
+from stagepost.devservices import environment
+
+# The first start on a machine installs packages.
+pytestmark = pytest.mark.timeout(900)
 
 
 def _process_user(pid: int) -> int:
@@ -28,6 +34,7 @@ def test_the_last_line_is_a_file_that_a_shell_can_source(running: Shell) -> None
     assert exports["STAGEPOST_BUS"].startswith("redis://")
     assert exports["STAGEPOST_LIMITER"] == exports["STAGEPOST_BUS"]
     assert Path(urlsplit(exports["STAGEPOST_BLOBS"]).path).is_dir()
+    assert environment.read(running.folder) == exports
 
 
 def test_postgres_answers_and_keeps_its_durability(running: Shell) -> None:

@@ -29,3 +29,10 @@ def write(folder: Path, values: Mapping[str, str]) -> None:
     """Replace the file; it is private because it holds the passwords."""
     lines = [f"export {name}={shlex.quote(value)}\n" for name, value in sorted(values.items())]
     write_private(path(folder), "".join(lines))
+
+
+def read(folder: Path) -> dict[str, str]:
+    """What `write` wrote, for programs that are no shell."""
+    lines = path(folder).read_text(encoding="utf-8").splitlines()
+    words = [shlex.split(line)[1] for line in lines]
+    return dict(word.split("=", 1) for word in words)
