@@ -40,4 +40,4 @@ bench: setup ## measure against peers and bare limits (docs/performance.md)
 	@$(BIN)/python -m bench $(ARGS)
 
 clean: ## remove what the other targets made
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
