@@ -5,7 +5,7 @@ import pytest
 from stagepost.tasks.contract_review import clause_items
 from stagepost.tasks.contract_review.categories import CATEGORIES, categorise
 from stagepost.tasks.documents.document import Language
-from tasks.contract_review.drafting import draft
+from tasks.contract_review.drafting import draft, review
 
 
 def categories(words: str, language: Language = "en") -> set[str]:
@@ -80,3 +80,20 @@ def test_the_names_are_cuads_own_and_single() -> None:
 def test_contents_pages_are_not_marked() -> None:
     lines = " ".join(f"{n}.1 Audit Rights and Insurance {n}{n}" for n in range(1, 9))
     assert categories(lines) == set()
+
+
+def test_the_front_of_a_contract_is_marked() -> None:
+    drafted = draft(
+        "SUPPLY AGREEMENT\nThis Supply Agreement is made on 3 May 2026 between Ash Mills Limited"
+        ' (the "Seller") and Elm Foods Inc. (the "Buyer").\n1. They agree.'
+    )
+    preamble = review(drafted).clauses[0]
+    marked = {
+        (span.category, drafted[0].text[span.start : span.end]) for span in preamble.categories
+    }
+    assert marked >= {
+        ("Document Name", "SUPPLY AGREEMENT"),
+        ("Parties", "Ash Mills Limited"),
+        ("Parties", "Buyer"),
+    }
+    assert any(name == "Agreement Date" and "3 May 2026" in text for name, text in marked)

@@ -157,7 +157,7 @@ FOUND: tuple[tuple[str, str, str, str], ...] = (
     ("data-transfer-unsafe", "zh", "services", "乙方向合作方提供用户个人信息。"),
     ("forum-home", "en", "services", "Disputes are heard by the courts of the place where the Supplier has its principal office."),
     ("forum-home", "zh", "services", "争议由甲方所在地人民法院管辖。"),
-    ("law-foreign", "zh", "services", "本合同适用新加坡法律，但中华人民共和国法律强制适用的除外。"),
+    ("law-foreign", "zh", "services", "本合同适用新加坡法律。"),
     ("forum-abroad", "zh", "services", "争议提交香港国际仲裁中心仲裁。"),
     ("jurisdiction-unilateral", "en", "services", "The Supplier may bring proceedings in any court of competent jurisdiction it chooses."),
     ("jurisdiction-unilateral", "zh", "services", "甲方有权自行选择向法院起诉或申请仲裁。"),

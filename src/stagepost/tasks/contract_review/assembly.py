@@ -3,10 +3,16 @@
 from collections.abc import Iterable
 
 from stagepost.tasks.contract_review.categories import categorise
-from stagepost.tasks.contract_review.clause_item import clause_items, not_analysed
+from stagepost.tasks.contract_review.categories.front import front
+from stagepost.tasks.contract_review.clause_item import ClauseItem, clause_items, not_analysed
 from stagepost.tasks.contract_review.frame import Knowledge
 from stagepost.tasks.contract_review.labels import DISCLAIMER
-from stagepost.tasks.contract_review.report import ENGINE, NotAnalysed, ReviewReport
+from stagepost.tasks.contract_review.report import (
+    ENGINE,
+    NotAnalysed,
+    ReviewedClause,
+    ReviewReport,
+)
 from stagepost.tasks.contract_review.summary import ReviewSummary
 from stagepost.tasks.contract_review.wording import Wording
 from stagepost.tasks.documents.document import Clause, Document
@@ -36,13 +42,29 @@ def assemble(
         summary=summary.summary,
         actions=summary.actions,
         key_terms=summary.key_terms,
-        clauses=tuple(categorise(item) for item in items),
+        clauses=_reviewed(document, items, knowledge, summary),
         findings=summary.findings,
         missing_clauses=summary.missing_clauses,
         checks=summary.checks,
         not_analysed=(*failed, *not_analysed(document, items, knowledge.language)),
         disclaimer=DISCLAIMER(knowledge.language),
     )
+
+
+def _reviewed(
+    document: Document,
+    items: tuple[ClauseItem, ...],
+    knowledge: Knowledge,
+    summary: ReviewSummary,
+) -> tuple[ReviewedClause, ...]:
+    """The clauses with their categories; a category of the front is marked where it stands."""
+    spans = list(front(document, knowledge.parties, summary.key_terms))
+    reviewed = []
+    for clause in map(categorise, items):
+        here = [span for span in spans if clause.start <= span.start and span.end <= clause.end]
+        update = {"categories": (*here, *clause.categories)}
+        reviewed.append(clause.model_copy(update=update) if here else clause)
+    return tuple(reviewed)
 
 
 def _warnings(document: Document, knowledge: Knowledge, summary: ReviewSummary) -> Iterable[str]:

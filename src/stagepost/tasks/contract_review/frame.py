@@ -71,17 +71,7 @@ def knowledge(
     Raises:
         InvalidInput: more than 500 pages, no clause at all, or an unknown playbook.
     """
-    if len(document.pages) > PAGES_MOST:
-        raise InvalidInput(
-            f"The contract has {len(document.pages)} pages; the review reads at most {PAGES_MOST}."
-            " Send its parts one by one."
-        )
-    if not clauses:
-        raise InvalidInput("The document holds no text that could be reviewed.")
-    if playbook not in PLAYBOOKS:
-        raise InvalidInput(
-            f"There is no playbook {playbook!r}; use one of: {', '.join(PLAYBOOKS)}."
-        )
+    _refuse(document, clauses, playbook)
     kind = contract_type or detect(document)
     prc = governed_by_prc(document)
     return Knowledge(
@@ -93,6 +83,21 @@ def knowledge(
         rules=tuple(rule.id for rule in RULES if rule.fits(kind, prc=prc)),
         knowledge_date=KNOWLEDGE_DATE,
     )
+
+
+def _refuse(document: Document, clauses: tuple[Clause, ...], playbook: str) -> None:
+    """Raise InvalidInput for what cannot be reviewed."""
+    if len(document.pages) > PAGES_MOST:
+        raise InvalidInput(
+            f"The contract has {len(document.pages)} pages; the review reads at most {PAGES_MOST}."
+            " Send its parts one by one."
+        )
+    if not clauses:
+        raise InvalidInput("The document holds no text that could be reviewed.")
+    if playbook not in PLAYBOOKS:
+        raise InvalidInput(
+            f"There is no playbook {playbook!r}; use one of: {', '.join(PLAYBOOKS)}."
+        )
 
 
 def governed_by_prc(document: Document) -> bool:

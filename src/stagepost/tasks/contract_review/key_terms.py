@@ -29,6 +29,8 @@ _LONG = (
 _MONEY = r"(?:us|hk|rmb|usd|cny|eur|gbp)? ?[$€£¥￥] ?\d[\d,]{0,18}(?:\.\d{1,2})?(?: (?:million|billion))?|(?:usd|rmb|eur|cny) ?\d[\d,]{0,18}(?:\.\d{1,2})?"
 _DAY_ZH = r"\d{4} ?年 ?\d{1,2} ?月 ?\d{1,2} ?日"
 _LONG_ZH = r"[一二三四五六七八九十两半\d]{1,4}(?:\(\d{1,3}\))?(?:个)?(?:工作)?(?:日|天|月|年)"
+_ANY_DAY = re.compile(rf"{_DAY}|{_DAY_ZH}")
+OPENING = 2_500  # characters in which a contract states its date
 _MONEY_ZH = r"(?:人民币|¥|￥|rmb)? ?\d[\d,]{0,18}(?:\.\d{1,2})?(?:万|亿)?元"
 
 
@@ -138,9 +140,17 @@ def key_terms(document: Document, knowledge: Knowledge) -> tuple[KeyTerm, ...]:
     found = [*_parties(document, knowledge, shown)]
     for term in _TERMS:
         stated = _first(document, shown, read, term)
+        if stated is None and term.name == "agreementDate":
+            stated = _dated(document, shown)
         if stated:
             found.append(stated)
     return tuple(found)
+
+
+def _dated(document: Document, shown: View) -> KeyTerm | None:
+    """The first date in the opening, when no sentence says what it is the date of."""
+    found = _ANY_DAY.search(shown.lower, 0, OPENING)
+    return _stated(document, shown, "agreementDate", found.span(), None) if found else None
 
 
 def _parties(document: Document, knowledge: Knowledge, shown: View) -> Iterator[KeyTerm]:

@@ -15,7 +15,6 @@ _ENGLISH = {
     "中华人民共和国民法典": "Civil Code of the PRC",
     "中华人民共和国劳动合同法": "Labour Contract Law of the PRC",
     "中华人民共和国劳动法": "Labour Law of the PRC",
-    "中华人民共和国社会保险法": "Social Insurance Law of the PRC",
     "中华人民共和国妇女权益保障法": "Law of the PRC on the Protection of Women's Rights and"
     " Interests",
     "中华人民共和国著作权法": "Copyright Law of the PRC",
@@ -23,7 +22,7 @@ _ENGLISH = {
         "Law of the PRC on the Application of Law in Foreign-Related Civil Relations"
     ),
 }
-_CIVIL, _LABOUR_CONTRACT, _LABOUR, _SOCIAL, _WOMEN, _COPYRIGHT, _FOREIGN = _ENGLISH
+_CIVIL, _LABOUR_CONTRACT, _LABOUR, _WOMEN, _COPYRIGHT, _FOREIGN = _ENGLISH
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +53,12 @@ def _civil(article: str, says: str) -> Article:
 LIMITATION_FIXED = _civil(
     "一百九十七", "limitation periods are set by law; an advance waiver is void"
 )
-FORM_TERMS_NOTICE = _civil("四百九十六", "standard terms: fairness, and notice of onerous ones")
 FORM_TERMS_VOID = _civil(
     "四百九十七", "standard terms that unreasonably exclude liability are void"
 )
 FORM_TERMS_READING = _civil("四百九十八", "a doubtful standard term is read against its author")
 VOID_EXCLUSIONS = _civil("五百零六", "no exclusion for injury, intent or gross negligence")
 CHANGE_BY_AGREEMENT = _civil("五百四十三", "a contract is changed by agreement of the parties")
-ASSIGN_RIGHTS = _civil("五百四十五", "a creditor may assign its rights, with exceptions")
 TRANSFER_DEBT = _civil("五百五十一", "a transfer of obligations needs the creditor's consent")
 TRANSFER_ALL = _civil("五百五十五", "a transfer of the whole position needs the other's consent")
 AGREED_TERMINATION = _civil("五百六十二", "termination by agreement or on agreed grounds")
@@ -74,7 +71,6 @@ AGREED_DAMAGES = _civil("五百八十五", "agreed damages may be adjusted by th
 DEPOSIT_CAP = _civil(
     "五百八十六", "an earnest deposit counts only up to 20 % of the contract value"
 )
-DEPOSIT_FORFEIT = _civil("五百八十七", "when an earnest deposit is lost or doubled")
 DEPOSIT_OR_DAMAGES = _civil("五百八十八", "earnest deposit or agreed damages, not both")
 FORCE_MAJEURE = _civil("五百九十", "relief for force majeure, with notice and proof")
 INSPECTION = _civil("六百二十一", "the buyer's time to notify defects")
@@ -83,20 +79,13 @@ INTEREST_IN_ADVANCE = _civil(
 )
 USURY = _civil("六百八十", "usury is forbidden; rates must respect the state's limits")
 JOINT_GUARANTEE = _civil("六百八十八", "joint and several guarantee when so agreed")
-GUARANTEE_PERIOD = _civil("六百九十二", "the guarantee period, six months when not agreed")
 LEASE_TERM = _civil("七百零五", "a lease runs for at most twenty years")
 LEASE_REPAIR = _civil("七百一十二", "the lessor repairs unless agreed otherwise")
 LEASE_RENT_GRACE = _civil("七百二十二", "late rent: reasonable time to pay before termination")
 LEASE_FIRST_REFUSAL = _civil("七百二十六", "the tenant's right of first refusal on a sale")
-TECHNOLOGY_MONOPOLY = _civil(
-    "八百五十", "a technology contract that monopolises technology is void"
-)
 COMMISSIONED_INVENTION = _civil("八百五十九", "patent rights in a commissioned development")
-LICENCE_LIMITS = _civil("八百六十四", "a licence may not restrict technical competition")
 IMPROVEMENTS = _civil("八百七十五", "sharing of improvements is agreed on mutual benefit")
-MANDATE_REVOCABLE = _civil("九百三十三", "either side may end a mandate; damages may follow")
 PERSONAL_DATA = _civil("一千零三十五", "personal data: lawful, necessary, consented, transparent")
-PERSONAL_DATA_SECURITY = _civil("一千零三十八", "personal data: no leak, no unlawful provision")
 PROBATION = Article(_LABOUR_CONTRACT, "第十九条", "the longest probation by length of the contract")
 LABOUR_CONFIDENTIALITY = Article(
     _LABOUR_CONTRACT, "第二十三条", "a non-compete comes with monthly compensation"
@@ -120,4 +109,3 @@ WOMEN_WORKERS = Article(
 )
 COMMISSIONED_WORK = Article(_COPYRIGHT, "第十九条", "copyright in a commissioned work")
 CHOICE_OF_LAW = Article(_FOREIGN, "第四十一条", "the parties may choose the law of the contract")
-FOREIGN_CHOICE = Article(_FOREIGN, "第三条", "an express choice of law where the law allows it")

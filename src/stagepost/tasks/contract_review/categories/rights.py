@@ -190,7 +190,7 @@ CATEGORIES = (
         unless_en=(r"\bno (?:license|right)|not (?:be )?(?:construed|deemed|grant)|liquor|driver",),
         zh=(r"(?:授予|许可|授权) … (?:使用|许可|权利)", r"许可(?:方式|范围|期限)"),
         unless_zh=(r"未经|不得",),
-        reach=90,
+        reach=280,
     ),
     Category(
         name="Non-Transferable License",

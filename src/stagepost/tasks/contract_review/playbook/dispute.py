@@ -42,7 +42,6 @@ RULES = (
         category="Governing Law",
         severity="MEDIUM",
         harms="both",
-        prc_only=True,
         zh=(
             r"适用(?:中国)?(?:香港|澳门|台湾|美国|英国|英格兰|新加坡|日本|韩国|德国|法国|瑞士|瑞典|加拿大|澳大利亚|开曼|英属维尔京|特拉华|纽约州|加利福尼亚|外国) …16 法律?",
         ),
@@ -62,7 +61,6 @@ RULES = (
         category="Governing Law",
         severity="MEDIUM",
         harms="both",
-        prc_only=True,
         zh=(
             r"(?:提交|由|向|在)(?:中国)?(?:香港|澳门|台湾|美国|英国|伦敦|新加坡|日本|东京|纽约|瑞士|巴黎|斯德哥尔摩|加利福尼亚) …16 (?:法院|仲裁)",
         ),
