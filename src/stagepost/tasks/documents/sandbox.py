@@ -19,7 +19,7 @@ from typing import BinaryIO, Literal
 
 from pydantic import ValidationError
 
-from stagepost import InvalidInput
+from stagepost import InvalidInput, ServerError
 from stagepost.tasks.documents.answer import Answer, Extract, SandboxCapabilities
 from stagepost.tasks.documents.kinds import Kind
 from stagepost.tasks.documents.limits import DEFAULT_LIMITS, MIB, Limits
@@ -34,7 +34,7 @@ _MOST_TRACE = 4096  # bytes of the child's stderr that are kept
 _SAVE_ANEW = "Open it, save or print it to a new PDF and upload that one."
 
 
-class SandboxFailed(Exception):
+class SandboxFailed(ServerError):
     """The sandbox itself did not work: nothing is known about the document, a retry is sensible."""
 
 
