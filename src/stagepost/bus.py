@@ -24,9 +24,9 @@ class Token(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """What one commit changed: tasks with new events, and tasks newly asked to stop."""
+    """What one commit changed: `(task id, its last seq)` pairs, and tasks newly asked to stop."""
 
-    events: Sequence[str]
+    events: Sequence[tuple[str, int]]
     cancels: Sequence[str] = ()
 
 

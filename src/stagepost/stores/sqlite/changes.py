@@ -68,7 +68,7 @@ def _append(tx: Transaction, change: Change) -> None:
         row = (change.task.id, seq, fact.kind, json(fact.data()), tx.now)
         tx.execute("INSERT INTO events (task_id, seq, kind, data, at) VALUES (?, ?, ?, ?, ?)", row)
     if change.facts:
-        tx.events.append(change.task.id)
+        tx.events.append((change.task.id, change.task.seq))
 
 
 def _score(task: Task) -> int:

@@ -62,7 +62,7 @@ def _insert_plain(tx: Transaction, plain: list[NewTask]) -> None:
     rows = json([(*new[:7], round(new.ttl * 1000), new.trace_id) for new in plain])
     for statement in (_TASKS, _POOL, _EVENTS):
         tx.execute(statement, (rows, tx.now))
-    tx.events += [new.id for new in plain]
+    tx.events.extend([(new.id, 1) for new in plain])
     tx.pooled = True
 
 

@@ -64,8 +64,7 @@ class Transaction:
     def __init__(self, connection: apsw.Connection, now: int) -> None:
         self.connection = connection
         self.now = now
-        self.events: list[str] = []
-        """Tasks that have new events."""
+        self.events: list[tuple[str, int]] = []
         self.cancels: list[str] = []
         self.pooled = False
         """Set when something was put into the pool."""
@@ -77,14 +76,6 @@ class Transaction:
     def rows(self, statement: str, bindings: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a statement and take all its rows."""
         return self.connection.execute(statement, bindings).fetchall()
-
-    def value(self, statement: str, bindings: Sequence[Any] = ()) -> Any:
-        """Run a statement and take the one value that it gives."""
-        return self.connection.execute(statement, bindings).get
-
-    def changes(self) -> int:
-        """How many rows the last statement inserted or changed."""
-        return self.connection.changes()
 
     def row(self, statement: str, bindings: Sequence[Any] = ()) -> tuple[Any, ...] | None:
         """Run a statement and take its first row."""
