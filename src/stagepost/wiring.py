@@ -4,9 +4,11 @@ import asyncio
 import importlib
 import logging
 import sys
+import traceback
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final, TypeVar
@@ -28,6 +30,7 @@ from stagepost.registry import App
 from stagepost.settings import Settings
 from stagepost.store import Store
 from stagepost.stores.sqlite import SqliteStore
+from stagepost.tasks import app as built_in
 from stagepost.worker import Worker, WorkerOptions
 
 _log = logging.getLogger("stagepost")
@@ -84,6 +87,8 @@ async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
         asyncio.create_task(rescuer.run(), name="rescuer"),
         asyncio.create_task(engine.notifier.run(), name="notifier"),
     ]
+    for keeper in keepers:
+        keeper.add_done_callback(partial(_replace_process, engine.worker))
     try:
         yield
     finally:
@@ -91,9 +96,19 @@ async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
         await working
         for keeper in keepers:
             keeper.cancel()
-        for ended in await asyncio.gather(*keepers, return_exceptions=True):
-            if isinstance(ended, Exception):
-                _log.error("a loop had ended by a fault", exc_info=ended)
+        await asyncio.wait(keepers)
+
+
+def _replace_process(worker: Worker, keeper: "asyncio.Task[None]") -> None:
+    # Half an engine is worse than a restart: without the scheduler, say, no retry ever comes.
+    if not keeper.cancelled():
+        _log.critical(
+            "the %s has ended; this process is replaced",
+            keeper.get_name(),
+            exc_info=keeper.exception(),
+        )
+        worker.stuck = True
+        worker.drain()
 
 
 def _build(settings: Settings, app: App, clock: Clock) -> Engine:
@@ -131,6 +146,18 @@ def _chosen(name: str, choices: Mapping[str, Choice], wanted: str) -> Choice:
         raise StoreRefused(f'{name} is "{wanted}"; this version has {known}.') from None
 
 
+def registered(settings: Settings) -> App:
+    """The built-in task types, and those of the App that the settings name.
+
+    Raises ValueError or TypeError with the remedy.
+    """
+    app = App()
+    app.include(built_in)
+    if settings.app:
+        app.include(load_app(settings.app))
+    return app
+
+
 def load_app(reference: str) -> App:
     """The App that `module:name` names. Raises ValueError or TypeError with the remedy."""
     module_name, _, attribute = reference.partition(":")
@@ -141,8 +168,16 @@ def load_app(reference: str) -> App:
     sys.path.insert(0, str(Path.cwd()))
     try:
         found = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f'--app "{reference}" can\'t be loaded: {error}.') from error
+    except Exception as error:  # a module may raise anything when it is imported
+        _log.debug("the app can't be loaded", exc_info=True)
+        raise ValueError(f'--app "{reference}" can\'t be loaded: {_where(error)}.') from error
     if not isinstance(found, App):
         raise TypeError(f'--app "{reference}" is no stagepost.App.')
     return found
+
+
+def _where(error: Exception) -> str:
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    own = frame.filename in {__file__, importlib.__file__} or frame.filename.startswith("<")
+    return text if own else f"{text} ({frame.filename}, line {frame.lineno})"

@@ -11,7 +11,7 @@ import os
 import random
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -64,6 +64,8 @@ class Worker:
         self._slots = Slots(app, store, executor, options.lanes, options.slots)
         self._beat_now = asyncio.Event()
         self._drain_asked = asyncio.Event()
+        self._hurried = False
+        self._ended = asyncio.Event()
         self._stalled = False
         self.stuck = False
         """True once the process must be replaced to be rid of a handler that does not end."""
@@ -79,8 +81,22 @@ class Worker:
         """Claim no more, let what runs come to a checkpoint, give back the rest, then end."""
         self._drain_asked.set()
 
+    def hurry(self) -> None:
+        """End the drain's grace now: what has not come to a checkpoint is cut where it is."""
+        self._hurried = True
+
+    async def ended(self) -> None:
+        """Wait until `run` has ended, however it did."""
+        await self._ended.wait()
+
     async def run(self) -> None:
         """Work until drained."""
+        try:
+            await self._work()
+        finally:
+            self._ended.set()
+
+    async def _work(self) -> None:
         await self._register()
         self._loop.start()
         working = asyncio.wrap_future(self._loop.submit(self._slots.work()))
@@ -228,7 +244,7 @@ class Worker:
         self._loop.call(self._slots.drain)
         if not self._stalled:
             await asyncio.wait([working], timeout=_SETTLE)
-            await self._until_settled(self._options.drain_grace)
+            await self._until_settled(self._options.drain_grace, hurried=lambda: self._hurried)
             self._loop.call(self._slots.unwind)
             await self._until_settled(_LAST_WORDS)
         for running in tuple(self._slots.running.values()):
@@ -237,9 +253,11 @@ class Worker:
                 running.abandoned = True
                 await self._settle(running, Drained())
 
-    async def _until_settled(self, seconds: float) -> None:
+    async def _until_settled(
+        self, seconds: float, hurried: Callable[[], bool] = lambda: False
+    ) -> None:
         limit = time.monotonic() + seconds
-        while time.monotonic() < limit and self._loop.alive:
+        while time.monotonic() < limit and self._loop.alive and not hurried():
             waiting = [run for run in self._slots.running.values() if not run.abandoned]
             if not waiting and self._slots.unsettled <= self._abandoned():
                 return

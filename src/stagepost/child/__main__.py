@@ -1,7 +1,6 @@
 """The child's side: one connection, one piece of work at a time, no life without the parent."""
 
 import asyncio
-import ctypes
 import inspect
 import os
 import pickle
@@ -9,7 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from stagepost.child.blocking import BlockingContext
 from stagepost.child.frames import (
@@ -26,12 +25,13 @@ from stagepost.child.remote_journal import RemoteJournal
 from stagepost.context import Context
 from stagepost.failure import classify
 from stagepost.gate import Gate
+from stagepost.lifeline import die_with
+from stagepost.logs import LogLines
 from stagepost.registry import describe
 from stagepost.running import Stop, Why
 from stagepost.scope import CURRENT, Scope
+from stagepost.settings import LogStyle, log_style
 from stagepost.upload import SOURCE
-
-_PR_SET_PDEATHSIG: Final = 1  # from linux/prctl.h
 
 
 class _Here:
@@ -139,23 +139,27 @@ def _portable(error: Exception) -> Exception:
     return error
 
 
-def _die_with(parent: int) -> None:
-    # The signal comes when the parent's thread ends; if it had ended before, nobody would send it.
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
 async def _main(handle: int) -> None:
     connection = socket.socket(fileno=handle)
     reader, writer = await asyncio.open_connection(sock=connection)
     await _Worker(Pipe(reader, writer)).run()
 
 
+def _log_style() -> LogStyle:
+    try:
+        return log_style()
+    except ValueError:
+        # The program that holds the engine may never have looked at these variables.
+        return LogStyle()
+
+
 if __name__ == "__main__":
-    _die_with(int(sys.argv[2]))
+    die_with(int(sys.argv[2]))
     # A terminal's Ctrl-C goes to the whole group; ending children is the worker's to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    lines = LogLines(_log_style())
+    lines.start()
     asyncio.run(_main(int(sys.argv[1])))
+    lines.close()
     # Threads may still run somebody's code; nothing waits for them any more.
     os._exit(0)
