@@ -173,17 +173,18 @@ class Client:
         fresh: bool = False,
         from_step: str | None = None,
         input: Any = None,  # noqa: A002  # the word that users know
+        uploads: Sequence[UploadRecord] = (),
     ) -> Task:
         """Send a dead letter back, at its checkpoints unless told otherwise.
 
-        A corrected `input` is validated first and implies a fresh start. Raises NotFound, Conflict,
-        Invalid, UnknownType.
+        A corrected `input` is validated first and implies a fresh start; it may name the files of
+        the first one and `uploads`. Raises NotFound, Conflict, Invalid, UnknownType.
         """
         view = await self._store.get(task_id, caller.scope)
         task_type = self._app.get(view.task.type)
         text = None
         if input is not None:
-            text = self._corrected(task_type, view.input, input)
+            text = self._corrected(task_type, view.input, input, uploads)
         resume = Resume(fresh=fresh, from_step=from_step, input=text)
         return await self._store.redrive(
             task_id, caller.scope, caller.user, resume, task_type.retry.attempts
@@ -194,9 +195,11 @@ class Client:
         return _bounded(task_type, task_type.dump(task_type.parse(value, known.get)))
 
     @staticmethod
-    def _corrected(task_type: TaskType, before: str, value: Any) -> str:
-        # The corrected input may name the files of the first one.
+    def _corrected(
+        task_type: TaskType, before: str, value: Any, uploads: Sequence[UploadRecord]
+    ) -> str:
         files = _uploads_in(orjson.loads(before))
+        files.update((upload.upload_id, upload) for upload in uploads)
         return _bounded(task_type, task_type.dump(task_type.parse(value, files.get)))
 
 

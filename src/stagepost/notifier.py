@@ -40,6 +40,8 @@ class Watch:
         """The number of the last event handed over, or about to be."""
         self.cut = False
         """True once the watcher was too slow: nothing more will come."""
+        self.closed = False
+        """True once somebody else has ended it: `next` answers at once."""
         self._notifier = notifier
         self._waiting: deque[News] = deque()
         self._bytes = 0
@@ -61,7 +63,7 @@ class Watch:
 
     async def next(self, timeout: float) -> Sequence[News]:
         """What has come since the last call; empty when nothing came for `timeout` seconds."""
-        if not self._waiting and not self.cut:
+        if not self._waiting and not self.cut and not self.closed:
             try:
                 async with asyncio.timeout(timeout):
                     await self._ready.wait()
@@ -72,6 +74,11 @@ class Watch:
         self._waiting.clear()
         self._bytes = 0
         return news
+
+    def close(self) -> None:
+        """End it from outside; whoever waits in `next` is woken."""
+        self.closed = True
+        self._ready.set()
 
     def feed(self, events: Sequence[Event]) -> None:
         """Events of the task; those that the watcher has had are left out."""

@@ -23,6 +23,7 @@ from stagepost.records import (
     Beat,
     Checkpoint,
     Claimed,
+    DeadGroup,
     Demand,
     FailureRecord,
     Filter,
@@ -53,6 +54,10 @@ class Accepting(Protocol):
 
     async def stage(self, blob: str) -> None:
         """Note that a blob of this key is about to be written."""
+        ...
+
+    async def keep_upload(self, upload: UploadRecord) -> None:
+        """Keep a staged file before any task names it; `uploads` finds it from now on."""
         ...
 
     async def cancel(self, task_id: str, scope: Scope, request: CancelRequest) -> Task:
@@ -156,6 +161,17 @@ class Reading(Protocol):
         """A task's checkpoints in the order in which they were saved."""
         ...
 
+    async def timeline(self, task_id: str, after: str | None, limit: int) -> Sequence[SavedStep]:
+        """The same without the values (`text` is None), a page behind the path `after`."""
+        ...
+
+    async def dead_groups(self, scope: Scope, where: Filter) -> Sequence[DeadGroup]:
+        """How many dead letters the filter finds, by failure kind and type, largest first.
+
+        `statuses`, `after` and `limit` of the filter say nothing here.
+        """
+        ...
+
     async def artifacts(self, task_id: str) -> Sequence[Artifact]:
         """A task's artifacts by name."""
         ...
@@ -181,7 +197,7 @@ class Keys(Protocol):
     """API keys."""
 
     async def add_key(self, key: ApiKey) -> ApiKey:
-        """Keep a key."""
+        """Keep a key. Raises Conflict when its text was a key before, revoked or not."""
         ...
 
     async def revoke_key(self, key_id: str, tenant: str) -> None:

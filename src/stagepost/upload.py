@@ -65,13 +65,7 @@ class Upload(BaseModel):
     @classmethod
     def of(cls, record: UploadRecord) -> "Upload":
         """The upload that a record tells of."""
-        return cls(
-            uploadId=record.upload_id,
-            name=record.name,
-            mediaType=record.media_type,
-            size=record.size,
-            sha256=record.sha256,
-        )
+        return cls.model_validate(_fields_of(record), context={STORED: True})
 
     @model_validator(mode="wrap")
     @classmethod
@@ -88,7 +82,7 @@ class Upload(BaseModel):
                 "upload",
                 "Send the file as a part of a form, or the id of an upload of yours.",
             )
-        return handler(cls.of(record).model_dump(by_alias=True))
+        return handler(_fields_of(record))
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -100,3 +94,13 @@ class Upload(BaseModel):
             "format": "binary",
             "description": "A file part of a form, or the id of an upload.",
         }
+
+
+def _fields_of(record: UploadRecord) -> dict[str, Any]:
+    return {
+        "uploadId": record.upload_id,
+        "name": record.name,
+        "mediaType": record.media_type,
+        "size": record.size,
+        "sha256": record.sha256,
+    }

@@ -67,6 +67,7 @@ def _append(tx: Transaction, change: Change) -> None:
     for seq, fact in enumerate(change.facts, first):
         row = (change.task.id, seq, fact.kind, json(fact.data()), tx.now)
         tx.execute("INSERT INTO events (task_id, seq, kind, data, at) VALUES (?, ?, ?, ?, ?)", row)
+        tx.counts[change.task.type, change.task.lane, fact.kind] += 1
     if change.facts:
         tx.events.append((change.task.id, change.task.seq))
 

@@ -14,7 +14,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -66,6 +66,8 @@ class Transaction:
         self.now = now
         self.events: list[tuple[str, int]] = []
         self.cancels: list[str] = []
+        self.counts: Counter[tuple[str, str, str]] = Counter()
+        """Facts by (type, lane, kind); see Committed."""
         self.pooled = False
         """Set when something was put into the pool."""
 
@@ -254,7 +256,7 @@ class Writer:
             answers.add(intent, result)
         self._checkpointer.after_commit(self._connection)
         if transaction.events or transaction.cancels:
-            self._committed(Committed(transaction.events, transaction.cancels))
+            self._committed(Committed(transaction.events, transaction.cancels, transaction.counts))
 
     def _transact(
         self, batch: list[Intent], claims: list[Intent]
