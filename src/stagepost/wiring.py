@@ -4,12 +4,12 @@ import asyncio
 import importlib
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from stagepost.blobs import Blobs
 from stagepost.blobstores.folder import FolderBlobs
@@ -33,6 +33,8 @@ from stagepost.worker import Worker, WorkerOptions
 _log = logging.getLogger("stagepost")
 
 Choice = TypeVar("Choice")
+
+_BEGIN_ANEW: Final = 1.0  # seconds before a loop that has failed is begun anew
 
 _STORES: Final = {"sqlite": SqliteStore}
 _BROKERS: Final[dict[str, Callable[[], Broker]]] = {"direct": DirectBroker}
@@ -76,24 +78,34 @@ async def open_engine(
 
 @asynccontextmanager
 async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
-    working = asyncio.create_task(engine.worker.run(), name="worker")
     scheduler = Scheduler(engine.store, engine.clock)
     rescuer = Rescuer(engine.store, engine.clock, settings.lease)
+    loops = {"scheduler": scheduler.run, "rescuer": rescuer.run, "notifier": engine.notifier.run}
     keepers = [
-        asyncio.create_task(scheduler.run(), name="scheduler"),
-        asyncio.create_task(rescuer.run(), name="rescuer"),
-        asyncio.create_task(engine.notifier.run(), name="notifier"),
+        asyncio.create_task(_keep(name, run, engine.clock), name=name)
+        for name, run in loops.items()
     ]
+    working = asyncio.create_task(engine.worker.run(), name="worker")
     try:
         yield
     finally:
         engine.worker.drain()
-        await working
-        for keeper in keepers:
-            keeper.cancel()
-        for ended in await asyncio.gather(*keepers, return_exceptions=True):
-            if isinstance(ended, Exception):
-                _log.error("a loop had ended by a fault", exc_info=ended)
+        try:
+            await working
+        finally:
+            for keeper in keepers:
+                keeper.cancel()
+            await asyncio.gather(*keepers, return_exceptions=True)
+
+
+async def _keep(name: str, run: Callable[[], Coroutine[Any, Any, None]], clock: Clock) -> None:
+    """A loop that ends by a fault is begun anew: without it the engine would only seem to live."""
+    while True:
+        try:
+            await run()
+        except Exception:  # noqa: BLE001  # whatever it is, it is logged and the loop goes on
+            _log.exception("the loop %s has ended by a fault and is begun anew", name)
+        await clock.sleep(_BEGIN_ANEW)
 
 
 def _build(settings: Settings, app: App, clock: Clock) -> Engine:
