@@ -6,6 +6,7 @@ seconds all watched tasks are looked at anyway, so a lost doorbell costs seconds
 """
 
 import asyncio
+import contextlib
 import logging
 from collections import deque
 from collections.abc import Sequence
@@ -159,14 +160,14 @@ class Notifier:
         self._wake.set()
 
     async def _pause(self) -> None:
-        now = asyncio.get_running_loop().time()
-        try:
-            async with asyncio.timeout(max(0.0, self._swept_at + _SWEEP - now)):
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(self._swept_at + _SWEEP):
                 await self._wake.wait()
-        except TimeoutError:
-            self._swept_at = now + _SWEEP
-            self._dirty.update(self._watches)
         self._wake.clear()
+        if loop.time() >= self._swept_at + _SWEEP:
+            self._swept_at = loop.time()
+            self._dirty.update(self._watches)
 
     async def _serve(self) -> None:
         dirty, self._dirty = self._dirty, set()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from stagepost.choice import LaneTurns
+from stagepost.claim_journal import insist
 from stagepost.errors import LeaseLost, Retryable
 from stagepost.executor import Executor
 from stagepost.outcome import Drained
@@ -108,6 +109,6 @@ class Slots:
 
     async def _give_back(self, claim: Claimed) -> None:
         try:
-            await self._store.settle(claim.lease, Drained())
+            await insist(lambda: self._store.settle(claim.lease, Drained()))
         except LeaseLost as error:
             _log.info("%s", error)

@@ -9,7 +9,8 @@ Terms
 Verbs are intentions: each is one transaction, and does all of its change or none. Durations are in
 seconds and the store's own clock decides when they end; no worker's clock decides anything. The
 verbs may be called from several event loops at once. Every verb may raise StoreUnavailable;
-`submit` raises QueueFull where the others wait for room.
+`submit` raises QueueFull where the others wait for room. A verb whose content no table takes raises
+Unwritable.
 """
 
 from collections.abc import Mapping, Sequence
@@ -87,14 +88,15 @@ class Claiming(Protocol):
         ...
 
     async def retire(self, worker_id: str) -> None:
-        """A worker ends its life; its claims have been settled before."""
+        """A worker ends its life; what it still holds is given back without blame."""
         ...
 
     async def claim(self, demand: Demand, *, wait: float = 0.0) -> Sequence[Claimed]:
         """Take up to `slots` tasks from the pool.
 
         Waits up to `wait` for the first one. In a lane the order is `pooled_at - priority`; between
-        lanes, by weight. What was claimed is answered even if the caller has gone: it must await.
+        lanes, by weight. A worker that was thought dead gets nothing until it registers anew. What
+        was claimed is answered even if the caller has gone: it must await.
         """
         ...
 
@@ -134,7 +136,10 @@ class Keeping(Protocol):
         ...
 
     async def rescue(self, *, older_than: float) -> Rescue:
-        """Give back the claims of workers that have not renewed for so long, and forget them."""
+        """Give back the claims of workers that have not renewed for so long, and forget them.
+
+        So are the claims of workers that nobody knows any more.
+        """
         ...
 
 

@@ -5,13 +5,12 @@ import importlib
 import logging
 import sys
 import traceback
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from stagepost.blobs import Blobs
 from stagepost.blobstores.folder import FolderBlobs
@@ -36,6 +35,8 @@ from stagepost.worker import Worker, WorkerOptions
 _log = logging.getLogger("stagepost")
 
 Choice = TypeVar("Choice")
+
+_BEGIN_ANEW: Final = 1.0  # seconds before a loop that has failed is begun anew
 
 _STORES: Final = {"sqlite": SqliteStore}
 _BROKERS: Final[dict[str, Callable[[], Broker]]] = {"direct": DirectBroker}
@@ -79,36 +80,34 @@ async def open_engine(
 
 @asynccontextmanager
 async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
-    working = asyncio.create_task(engine.worker.run(), name="worker")
     scheduler = Scheduler(engine.store, engine.clock)
     rescuer = Rescuer(engine.store, engine.clock, settings.lease)
+    loops = {"scheduler": scheduler.run, "rescuer": rescuer.run, "notifier": engine.notifier.run}
     keepers = [
-        asyncio.create_task(scheduler.run(), name="scheduler"),
-        asyncio.create_task(rescuer.run(), name="rescuer"),
-        asyncio.create_task(engine.notifier.run(), name="notifier"),
+        asyncio.create_task(_keep(name, run, engine.clock), name=name)
+        for name, run in loops.items()
     ]
-    for keeper in keepers:
-        keeper.add_done_callback(partial(_replace_process, engine.worker))
+    working = asyncio.create_task(engine.worker.run(), name="worker")
     try:
         yield
     finally:
         engine.worker.drain()
-        await working
-        for keeper in keepers:
-            keeper.cancel()
-        await asyncio.wait(keepers)
+        try:
+            await working
+        finally:
+            for keeper in keepers:
+                keeper.cancel()
+            await asyncio.gather(*keepers, return_exceptions=True)
 
 
-def _replace_process(worker: Worker, keeper: "asyncio.Task[None]") -> None:
-    # Half an engine is worse than a restart: without the scheduler, say, no retry ever comes.
-    if not keeper.cancelled():
-        _log.critical(
-            "the %s has ended; this process is replaced",
-            keeper.get_name(),
-            exc_info=keeper.exception(),
-        )
-        worker.stuck = True
-        worker.drain()
+async def _keep(name: str, run: Callable[[], Coroutine[Any, Any, None]], clock: Clock) -> None:
+    """A loop that ends by a fault is begun anew: without it the engine would only seem to live."""
+    while True:
+        try:
+            await run()
+        except Exception:  # noqa: BLE001  # whatever it is, it is logged and the loop goes on
+            _log.exception("the loop %s has ended by a fault and is begun anew", name)
+        await clock.sleep(_BEGIN_ANEW)
 
 
 def _build(settings: Settings, app: App, clock: Clock) -> Engine:

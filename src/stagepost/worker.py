@@ -21,10 +21,10 @@ from stagepost.bus import Bus, Committed, Token
 from stagepost.errors import LeaseLost, Retryable
 from stagepost.executor import Executor
 from stagepost.handlers_loop import HandlersLoop
-from stagepost.outcome import Drained, Outcome
+from stagepost.outcome import Outcome
 from stagepost.records import WorkerRecord
 from stagepost.registry import App
-from stagepost.running import Running, Stop, Why, outcome_of
+from stagepost.running import RUNNING, Running, Stop, Why, outcome_of
 from stagepost.slots import Slots
 from stagepost.store import Store
 
@@ -112,7 +112,7 @@ class Worker:
             stop_listening()
             for keeper in keepers:
                 keeper.cancel()
-            await asyncio.wait(keepers)
+            await asyncio.gather(*keepers, return_exceptions=True)
             await self._close()
 
     # What the bus tells
@@ -206,22 +206,22 @@ class Worker:
 
     async def _give_up(self, running: Running) -> None:
         """The handler does not end: settle for it, and let the process be replaced."""
-        culprit = self._culprit() if self._stalled else running
+        culprit = running
+        if self._blocked:
+            culprit = self._loop.busy_with(RUNNING) or running
+            _log.error("a handler blocks its event loop:\n%s", self._loop.stack())
         _log.error(
             "the handler of task %s does not end; this process will be replaced",
-            (culprit or running).claim.task_id,
+            culprit.claim.task_id,
         )
         self.stuck = True
-        if culprit is not None:
-            await self._settle_for(culprit, culprit.asked or Stop(Why.TIMEOUT))
+        await self._settle_for(culprit, culprit.asked or Stop(Why.TIMEOUT))
         self.drain()
 
-    def _culprit(self) -> Running | None:
-        busy = self._loop.busy_with()
-        for running in tuple(self._slots.running.values()):
-            if running.asyncio_task is busy:
-                return running
-        return None
+    @property
+    def _blocked(self) -> bool:
+        """Whether the handlers' loop does not even take what it is told."""
+        return self._loop.silent_for() > _LAST_WORDS / 2
 
     async def _settle_for(self, running: Running, stop: Stop) -> None:
         retry = self._app.types[running.claim.type].retry
@@ -250,8 +250,14 @@ class Worker:
         for running in tuple(self._slots.running.values()):
             if not running.handled and not running.abandoned:
                 self.stuck = True
-                running.abandoned = True
-                await self._settle(running, Drained())
+                await self._settle_for(running, self._reason(running))
+
+    def _reason(self, running: Running) -> Stop:
+        # Behind a loop that somebody else blocks nobody could be in time.
+        asked = running.asked
+        if asked is None or (asked.why is Why.TIMEOUT and self._blocked):
+            return Stop(Why.DRAIN)
+        return asked
 
     async def _until_settled(
         self, seconds: float, hurried: Callable[[], bool] = lambda: False
@@ -267,11 +273,11 @@ class Worker:
         return sum(running.abandoned for running in tuple(self._slots.running.values()))
 
     async def _close(self) -> None:
-        if not self._stalled:
+        if self._loop.alive and not self._blocked:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_SETTLE):
                     await asyncio.wrap_future(self._loop.submit(self._executor.close()))
-        self._loop.stop()
+        await asyncio.to_thread(self._loop.stop)
         try:
             await self._store.retire(self._slots.worker_id)
         except Retryable as error:

@@ -124,7 +124,7 @@ class SqliteStore:
 
     async def retire(self, worker_id: str) -> None:
         """A worker ends its life."""
-        await self._writer.call(Kind.LIFE, life.retire, worker_id)
+        await self._writer.call(Kind.LIFE, changes.retire, worker_id)
 
     async def claim(self, demand: Demand, *, wait: float = 0.0) -> Sequence[Claimed]:
         """Take tasks from the pool."""

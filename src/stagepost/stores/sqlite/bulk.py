@@ -181,6 +181,8 @@ def claim(tx: Transaction, arguments: list[Demand]) -> Sequence[Sequence[Claimed
 
 
 def _claim_one(tx: Transaction, demand: Demand) -> Sequence[Claimed]:
+    if tx.row("SELECT 1 FROM workers WHERE id = ?", (demand.worker_id,)) is None:
+        return ()
     types = json(demand.types)
     available = {
         lane: tx.rows(_CANDIDATES, (lane, types, demand.slots)) for lane in demand.turns.lanes

@@ -40,13 +40,6 @@ def _beat(tx: Transaction, worker_id: str, state: str) -> Beat:
     return Beat(known=bool(known), cancels=cancels)
 
 
-def retire(tx: Transaction, arguments: list[str]) -> Sequence[None]:
-    """Workers that end."""
-    for worker_id in arguments:
-        tx.execute("DELETE FROM workers WHERE id = ?", (worker_id,))
-    return [None] * len(arguments)
-
-
 def stage(tx: Transaction, arguments: list[str]) -> Sequence[None]:
     """Blobs that are about to be written."""
     for key in arguments:

@@ -34,7 +34,7 @@ _MOST_TRACE = 4096  # bytes of the child's stderr that are kept
 _SAVE_ANEW = "Open it, save or print it to a new PDF and upload that one."
 
 
-class SandboxFailed(Exception):  # noqa: N818 - it reads as what happened
+class SandboxFailed(Exception):
     """The sandbox itself did not work: nothing is known about the document, a retry is sensible."""
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 
-class Refusal(Exception):  # noqa: N818 - a refusal is an answer about the file, not an error of ours
+class Refusal(Exception):
     """The file can't be read; the message is what its owner is told, remedy included."""
 
 
