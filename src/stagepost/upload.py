@@ -67,14 +67,7 @@ class Upload(BaseModel):
     @classmethod
     def of(cls, record: UploadRecord) -> "Upload":
         """The upload that a record tells of."""
-        fields = {
-            "uploadId": record.upload_id,
-            "name": record.name,
-            "mediaType": record.media_type,
-            "size": record.size,
-            "sha256": record.sha256,
-        }
-        return cls.model_validate(fields, context={STORED: True})
+        return cls.model_validate(_fields_of(record), context={STORED: True})
 
     @model_validator(mode="wrap")
     @classmethod

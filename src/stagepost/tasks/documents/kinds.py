@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from stagepost.errors import InvalidInput
+from stagepost import InvalidInput
 
 Kind = Literal["pdf", "zip", "ole", "text", "markdown"]
 HEAD = 1024  # bytes; PDF readers look this far for the signature

@@ -7,7 +7,7 @@ import stat
 from io import BufferedReader
 from pathlib import Path
 
-from stagepost.errors import InvalidInput
+from stagepost import InvalidInput
 from stagepost.tasks.documents.document import Document, Page
 from stagepost.tasks.documents.kinds import HEAD, kind_of
 from stagepost.tasks.documents.language import language_of

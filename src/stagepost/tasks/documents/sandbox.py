@@ -19,7 +19,7 @@ from typing import BinaryIO, Literal
 
 from pydantic import ValidationError
 
-from stagepost.errors import InvalidInput
+from stagepost import InvalidInput
 from stagepost.tasks.documents.answer import Answer, Extract, SandboxCapabilities
 from stagepost.tasks.documents.kinds import Kind
 from stagepost.tasks.documents.limits import DEFAULT_LIMITS, MIB, Limits
