@@ -14,7 +14,10 @@ DEFAULT_DATA: Final = Path("stagepost-data")
 _AUTH_MODES: Final = ("local", "keys")
 _LOG_FORMS: Final = ("text", "json")
 _LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+_PORT: Final = 8080
 _LOOPBACK: Final = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
+_READ_ELSEWHERE: Final = ("STAGEPOST_LIMITER", "STAGEPOST_SERVICES_DIR")
+"""By engines to come, and by `stagepost dev services`."""
 _LIMIT: Final = "STAGEPOST_LIMIT_"
 
 
@@ -58,10 +61,10 @@ class Settings:
     blobs: str = ""
     app: str = ""
     host: str = "127.0.0.1"
-    port: int = 8080
+    port: int = _PORT
     auth: tuple[str, ...] = ("local",)
     bootstrap_key: str = field(default="", repr=False)
-    url: str = "http://127.0.0.1:8080"
+    url: str = ""
     api_key: str = field(default="", repr=False)
     log: LogStyle = field(default_factory=LogStyle)
     lanes: Mapping[str, int] = field(default_factory=lambda: {"interactive": 8, "batch": 1})
@@ -72,6 +75,11 @@ class Settings:
     cancel_grace: float = 30.0
     stall_after: float = 30.0
     limits: Limits = field(default_factory=Limits)
+
+    @property
+    def server(self) -> str:
+        """The address of the server that commands talk to."""
+        return self.url or f"http://127.0.0.1:{_PORT}"
 
     @property
     def folder(self) -> Path:
@@ -88,7 +96,7 @@ class Settings:
 
         Raises ValueError with the remedy.
         """
-        if "local" in self.auth and not _LOOPBACK.fullmatch(self.host.strip("[]")):
+        if "local" in self.auth and not is_loopback(self.host.strip("[]")):
             raise ValueError(
                 f"The auth mode local serves this machine only and can't listen on {self.host}; "
                 "listen on 127.0.0.1, or set STAGEPOST_AUTH=keys."
@@ -112,10 +120,10 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         blobs=env.get("STAGEPOST_BLOBS", ""),
         app=env.get("STAGEPOST_APP", ""),
         host=env.get("STAGEPOST_HOST", "127.0.0.1"),
-        port=_whole("STAGEPOST_PORT", env, 8080, least=0, most=65_535),
+        port=_whole("STAGEPOST_PORT", env, _PORT, least=0, most=65_535),
         auth=_auth(env.get("STAGEPOST_AUTH", "local")),
         bootstrap_key=env.get("STAGEPOST_BOOTSTRAP_KEY", ""),
-        url=_url(env.get("STAGEPOST_URL") or "http://127.0.0.1:8080"),
+        url=server_url(env["STAGEPOST_URL"]) if env.get("STAGEPOST_URL") else "",
         api_key=env.get("STAGEPOST_API_KEY", ""),
         log=log_style(env),
         lanes=_lanes(env.get("STAGEPOST_LANES", "interactive:8,batch:1")),
@@ -130,6 +138,39 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     if settings.heartbeat * 2 >= settings.lease:
         raise ValueError("STAGEPOST_LEASE must be more than twice STAGEPOST_HEARTBEAT.")
     return settings
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or address is one of this machine alone."""
+    return _LOOPBACK.fullmatch(host) is not None
+
+
+def names() -> tuple[str, ...]:
+    """Every variable that is read here, in alphabetical order."""
+    asked = _Asked()
+    from_environment(asked)
+    return tuple(sorted(asked.names))
+
+
+def unknown_names(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """The STAGEPOST_ variables that are set and that nobody reads: typing errors."""
+    env = os.environ if environment is None else environment
+    known = {*names(), *_READ_ELSEWHERE}
+    return tuple(
+        sorted(name for name in env if name.startswith("STAGEPOST_") and name not in known)
+    )
+
+
+class _Asked(dict[str, str]):
+    """An empty environment that notes what it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.names.add(name)
+        return default
 
 
 def _path_of(url: str, scheme: str) -> Path:
@@ -176,7 +217,8 @@ def _limits(env: Mapping[str, str]) -> Limits:
     return Limits(**chosen)
 
 
-def _url(text: str) -> str:
+def server_url(text: str) -> str:
+    """A server's address without a slash at its end. Raises ValueError for what is none."""
     try:
         parts = urlsplit(text)
         good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0

@@ -10,7 +10,6 @@ import pytest
 from stagepost.client import Caller
 from stagepost.records import Scope
 from stagepost.web import bootstrap
-from stagepost.web.auth import check_exposure
 from stagepost.web.keyring import hash_of
 from stagepost.web.roles import ROLES, Role, highest
 from web.kit import API, BASE, Engine, engine_in, http, settings_for
@@ -231,9 +230,9 @@ class TestLocal:
         settings = settings_for(tmp_path, {}, host=host)
 
         with pytest.raises(ValueError, match="STAGEPOST_AUTH=keys"):
-            check_exposure(settings)
-        check_exposure(settings.with_(auth=("keys",)))
-        check_exposure(settings.with_(host="127.0.0.1"))
+            settings.check_exposure()
+        settings.with_(auth=("keys",)).check_exposure()
+        settings.with_(host="127.0.0.1").check_exposure()
 
 
 class TestBoth:

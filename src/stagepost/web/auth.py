@@ -3,7 +3,6 @@
 docs/http-api.md, "Who may do what", is the contract.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -12,7 +11,7 @@ from starlette.requests import Request
 
 from stagepost.client import Caller
 from stagepost.records import ApiKey, Scope
-from stagepost.settings import Settings
+from stagepost.settings import Settings, is_loopback
 from stagepost.web.exchange import ANYBODY_HERE, Identity, exchange_of
 from stagepost.web.keyring import Keyring
 from stagepost.web.problems import Kind, Problem
@@ -21,23 +20,10 @@ from stagepost.web.roles import Role, highest
 KEY_USER: Final = "key:"
 """The user of a key that is bound to none is this and the key's name; no bound user starts so."""
 
-_LOOPBACK: Final = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 _LOCAL_TENANT: Final = "local"
 _NAME_LENGTH: Final = 128
 
 Headers = Mapping[bytes, bytes]
-
-
-def check_exposure(settings: Settings) -> None:
-    """Refuse to serve the local mode, which asks for no key, to other machines.
-
-    Raises ValueError with the remedy.
-    """
-    if "local" in settings.auth and not _LOOPBACK.fullmatch(settings.host.strip("[]")):
-        raise ValueError(
-            f"The auth mode local serves this machine only and can't listen on {settings.host}; "
-            "listen on 127.0.0.1, or set STAGEPOST_AUTH=keys."
-        )
 
 
 class Door:
@@ -57,7 +43,7 @@ class Door:
         if not self._local:
             return
         host = headers.get(b"host", b"").decode("latin-1")
-        if not _LOOPBACK.fullmatch(_host_name(host)):
+        if not is_loopback(_host_name(host)):
             raise Problem(
                 Kind.FORBIDDEN,
                 "This server answers only to the names of this machine: use http://127.0.0.1 or "

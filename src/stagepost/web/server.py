@@ -13,7 +13,6 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from stagepost.settings import Settings
-from stagepost.web.auth import check_exposure
 from stagepost.web.problems import MEDIA_TYPE, Kind, Problem
 
 HEAD_MOST: Final = 32 * 1024
@@ -143,7 +142,7 @@ def server_config(app: Any, settings: Settings) -> uvicorn.Config:
 
     Set `Parts.draining` before the server is asked to exit, so that open streams end first.
     """
-    check_exposure(settings)
+    settings.check_exposure()
     return uvicorn.Config(
         app,
         host=settings.host,
