@@ -54,28 +54,26 @@ class LogLines:
     """The logging of a process from `start` to `close`."""
 
     def __init__(self, style: LogStyle, stream: TextIO | None = None) -> None:
-        formatter = JsonFormatter() if style.form == "json" else TextFormatter()
-        self._level = style.level.upper()
+        self._style = style
         self._stream = stream or sys.stderr
         self._handler = _NeverWaiting()
-        self._handler.setFormatter(formatter)
         self._writer = threading.Thread(target=self._write, name="stagepost-logs", daemon=True)
+
+    @property
+    def dropped(self) -> int:
+        """How many lines could not be written in time."""
+        return self._handler.dropped
 
     def start(self) -> None:
         """Take over everything that is logged."""
-        root = logging.getLogger()
-        root.handlers[:] = [self._handler]
-        root.setLevel(self._level)
-        for name in _NOISY:
-            logging.getLogger(name).setLevel(logging.WARNING)
-        logging.captureWarnings(capture=True)
+        _take_over(self._handler, self._style)
         self._writer.start()
 
     def close(self) -> None:
         """Write what waits, for two seconds at most."""
-        if self._handler.dropped:
+        if self.dropped:
             logging.getLogger("stagepost").warning(
-                "%d log lines were dropped because stderr was not read", self._handler.dropped
+                "%d log lines were dropped because stderr was not read", self.dropped
             )
         logging.getLogger().handlers[:] = []
         with contextlib.suppress(queue.Full):
@@ -88,6 +86,21 @@ class LogLines:
             with contextlib.suppress(OSError):
                 self._stream.write(f"{line}\n")
                 self._stream.flush()
+
+
+def write_directly(style: LogStyle) -> None:
+    """The same lines without a thread, for a process of one handler: only that may be delayed."""
+    _take_over(logging.StreamHandler(sys.stderr), style)
+
+
+def _take_over(handler: logging.Handler, style: LogStyle) -> None:
+    handler.setFormatter(JsonFormatter() if style.form == "json" else TextFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(style.level.upper())
+    for name in _NOISY:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    logging.captureWarnings(capture=True)
 
 
 class _NeverWaiting(logging.Handler):

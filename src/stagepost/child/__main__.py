@@ -27,7 +27,7 @@ from stagepost.context import Context
 from stagepost.failure import classify
 from stagepost.gate import Gate
 from stagepost.lifeline import die_with
-from stagepost.logs import LogLines
+from stagepost.logs import write_directly
 from stagepost.registry import describe
 from stagepost.running import Stop, Why
 from stagepost.settings import LogStyle, log_style
@@ -160,9 +160,7 @@ if __name__ == "__main__":
     die_with(int(sys.argv[2]))
     # A terminal's Ctrl-C goes to the whole group; ending children is the worker's to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    lines = LogLines(_log_style())
-    lines.start()
+    write_directly(_log_style())
     asyncio.run(_main(int(sys.argv[1])))
-    lines.close()
     # Threads may still run somebody's code; nothing waits for them any more.
     os._exit(0)
