@@ -266,9 +266,10 @@ class SqliteStore:
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
-        self._writer.close()
-        self._checkpointer.close()
         self._readers.close()
+        self._checkpointer.close()
+        # Last, so that SQLite moves the log into the file: whoever copies that has everything.
+        self._writer.close()
         self._folder.release()
 
 
