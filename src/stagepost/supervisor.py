@@ -22,17 +22,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from stagepost.supervised import READY, REPLACE_ME
+
 _log = logging.getLogger("stagepost.supervisor")
 
-PULSE: Final = b"."
-READY: Final = b"r"
-REPLACE_ME: Final = 70
-"""A child's exit code that asks for another one (EX_SOFTWARE of sysexits.h)."""
-
-_FIRST_DELAY: Final = 0.1  # seconds before a restart, doubled with each
-_MOST_DELAY: Final = 5.0
-_LONG_LIFE: Final = 60.0  # seconds after which a child's death is no part of a series
-_MOST_FAILED_STARTS: Final = 10  # in a row, none of which came to answer
 _TICK: Final = 0.25  # seconds between two looks at a child
 _STACK_DUMP: Final = 0.5  # seconds that a hung child has to write where it hangs
 _REAP: Final = 10.0  # seconds that a killed child may take to be gone
@@ -41,11 +34,20 @@ _READ: Final = 65_536  # bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """Seconds: of silence until a child is replaced, before its first sign, and for its drain."""
+    """How long is waited, in seconds.
+
+    `silence` until a child that fell silent is replaced, `start` for its first sign, `drain` for
+    its end; `first_delay` before a restart, doubled with each up to `most_delay` until a child has
+    lived for `long_life`; so many `starts` in a row, none of which came to answer, are the last.
+    """
 
     silence: float = 30.0
     start: float = 600.0
     drain: float = 60.0
+    first_delay: float = 0.1
+    most_delay: float = 5.0
+    long_life: float = 60.0
+    starts: int = 10
 
 
 @dataclass(slots=True)
@@ -84,30 +86,36 @@ class Supervisor:
 
     async def run(self) -> int:
         """Supervise until told to stop or refused; returns the exit code."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            # Under nohup a hang-up is ignored, and stays so.
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                loop.add_signal_handler(number, self.stop)
-        delay, failed = _FIRST_DELAY, 0
+        self._obey_signals()
+        delay, failed = self._patience.first_delay, 0
         while True:
             life = await self._start()
             code = await self._watch(life)
             if (final := self._final(code, life)) is not None:
                 return final
             failed = 0 if life.ready else failed + 1
-            if failed == _MOST_FAILED_STARTS:
+            if failed == self._patience.starts:
                 _log.critical("the server did not come up in %d tries; giving up", failed)
                 return REPLACE_ME
-            if time.monotonic() - life.began > _LONG_LIFE:
-                delay = _FIRST_DELAY
+            if time.monotonic() - life.began > self._patience.long_life:
+                delay = self._patience.first_delay
             _log.warning("the server %s; starting it again in %.1f s", _end(code), delay)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(delay):
-                    await self._stop.wait()
-            if self._stop.is_set():
+            if await self._stopped_within(delay):
                 return 0
-            delay = min(delay * 2, _MOST_DELAY)
+            delay = min(delay * 2, self._patience.most_delay)
+
+    def _obey_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            # Under nohup a hang-up is ignored, and stays so.
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                loop.add_signal_handler(number, self.stop)
+
+    async def _stopped_within(self, seconds: float) -> bool:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stop.wait()
+        return self._stop.is_set()
 
     def stop(self) -> None:
         """Let the child drain; a second call hurries it, a third ends it at once."""
