@@ -121,6 +121,7 @@ class Supervisor:
         """Let the child drain; a second call hurries it, a third ends it at once."""
         self._asked += 1
         if not self._stop.is_set():
+            _log.info("stopping; asked once more it hurries, a third time it ends at once")
             self._stop.set()
             self._stop_by = time.monotonic() + self._patience.drain
             # Once the child stops listening too, new connections are refused instead of waiting.

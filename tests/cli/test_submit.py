@@ -185,6 +185,22 @@ def test_ctrl_c_leaves_the_task_and_says_how_to_go_on(asked: Server, tmp_path: P
     assert stagepost("watch", task_id, "--url", asked.url).code == 0
 
 
+def test_a_reader_that_goes_away_is_no_traceback(asked: Server, tmp_path: Path) -> None:
+    given = json.dumps({"folder": str(tmp_path), "gate": 1})
+    words = [STAGEPOST, "submit", "walk", "--watch", "--input", given, "--url", asked.url]
+    watching = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    )
+    assert watching.stdout is not None
+    assert watching.stderr is not None
+    until((tmp_path / "waiting").exists, "the gate")
+    watching.stdout.close()
+    (tmp_path / "gate").touch()
+    assert watching.stderr.read() == b""
+    watching.stderr.close()
+    assert watching.wait(LONGEST) == 1
+
+
 def on_a_terminal(*words: str, **more: str) -> str:
     """What a person sees on a terminal."""
     ours, theirs = pty.openpty()

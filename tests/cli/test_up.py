@@ -194,6 +194,11 @@ def test_a_handler_that_nothing_can_end_costs_the_process_and_nothing_else(tmp_p
 def test_stdout_holds_the_ready_line_alone(tmp_path: Path) -> None:
     with up(tmp_path / "server", "--app", "rig:app") as server:
         assert server.out() == f"ready {server.url}\n"
+        # Each open stream takes a descriptor, so the process has raised its limit to what it may.
+        soft, hard = (
+            Path(f"/proc/{server.child}/limits").read_text().split("Max open files")[1].split()[:2]
+        )
+        assert soft == hard
         assert "the app is loaded" in server.err()
 
 

@@ -81,7 +81,7 @@ class _AllAsRows:
             self._kept.extend(items)
         elif items or self._first:
             rows = map(self._listing.row, items)
-            console().print(table(self._listing.columns, rows, head=self._first))
+            show(table(self._listing.columns, rows, head=self._first))
             self._first = False
 
     def end(self) -> None:

@@ -3,6 +3,7 @@
 Whatever a server says is shown as plain text: no markup, and no character that a terminal obeys.
 """
 
+import errno
 import json
 import re
 import sys
@@ -30,7 +31,13 @@ def console(*, err: bool = False) -> Console:
     """Where to print."""
     stream = sys.stderr if err else sys.stdout
     width = None if stream.isatty() else _WIDE
-    return Console(stderr=err, highlight=False, markup=False, emoji=False, width=width)
+    return _Console(stderr=err, highlight=False, markup=False, emoji=False, width=width)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Whoever read has gone: an ordinary error, so that connections are closed on the way."""
+        raise BrokenPipeError(errno.EPIPE, "nobody reads the output")
 
 
 def cleaned(value: object) -> str:
@@ -60,10 +67,15 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, head: boo
 
 
 def show(*parts: RenderableType) -> None:
-    """Print, through the pager when it is more than a screen."""
+    """Print, through the pager when it is more than a screen of a terminal."""
     out = console()
     whole = Group(*parts)
-    if out.is_terminal and len(out.render_lines(whole, pad=False)) >= out.height:
+    if not out.is_terminal:
+        with out.capture() as captured:
+            out.print(whole)
+        lines = (line.rstrip() for line in captured.get().splitlines())
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+    elif len(out.render_lines(whole, pad=False)) >= out.height:
         with out.pager():
             out.print(whole)
     else:
