@@ -245,9 +245,10 @@ class SqliteStore:
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
+        # The last connection to go folds the log into the file, which a reader's can't.
+        self._readers.close()
         self._writer.close()
         self._checkpointer.close()
-        self._readers.close()
         self._folder.release()
 
 
