@@ -219,8 +219,9 @@ class Context:
 
         When a handler raises, the steps that it has left in flight are finished and saved first.
         """
-        scope = CURRENT.set(Scope())
-        source = SOURCE.set(self._journal)
+        # Not reset: what the handler starts keeps them, and its asyncio task ends with it.
+        CURRENT.set(Scope())
+        SOURCE.set(self._journal)
         try:
             return await handler(self, request)
         except Exception:
@@ -228,8 +229,6 @@ class Context:
             raise
         finally:
             self._gate.end()
-            SOURCE.reset(source)
-            CURRENT.reset(scope)
 
     async def _run(self, call: "_Call", how: _How) -> Any:
         found = await self._guard(self._journal.find, call.path)

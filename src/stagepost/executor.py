@@ -88,6 +88,8 @@ class Executor:
                 outcome = await self._in_child(running, journal, task_type)
             else:
                 outcome = await self._here(running, journal, task_type)
+        except GeneratorExit:
+            raise  # its event loop has closed around it
         except BaseException as error:  # noqa: BLE001  # every end of a handler is an outcome
             return self._ended(running, journal, task_type, error)
         if running.gate.unwinding:

@@ -184,6 +184,7 @@ class Notifier:
             _log.warning("watchers have to wait: %s", error)
             self._dirty |= dirty
             await asyncio.sleep(_RETRY)
+            self._wake.set()
             return
         for task_id, events in news.items():
             for watch in self._watches.get(task_id, ()):

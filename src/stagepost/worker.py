@@ -101,19 +101,14 @@ class Worker:
         self._loop.start()
         working = asyncio.wrap_future(self._loop.submit(self._slots.work()))
         stop_listening = self._bus.listen(self)
-        keepers = [
-            asyncio.create_task(self._beats(), name="heartbeats"),
-            asyncio.create_task(self._watch(), name="watchdog"),
-        ]
+        beating = asyncio.create_task(self._beats(), name="heartbeats")
+        watching = asyncio.create_task(self._watch(), name="watchdog")
         try:
-            await self._until_drain_or_fault(working, *keepers)
+            await self._until_drain_or_fault(working, beating, watching)
             await self._drain(working)
         finally:
             stop_listening()
-            for keeper in keepers:
-                keeper.cancel()
-            await asyncio.gather(*keepers, return_exceptions=True)
-            await self._close()
+            await self._close(watching, beating)
 
     # What the bus tells
 
@@ -131,7 +126,8 @@ class Worker:
         done, _ = await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
         if asked not in done:
             asked.cancel()
-            fault = next(iter(done)).exception()
+            ended = next(iter(done))
+            fault = None if ended.cancelled() else ended.exception()
             _log.critical("a loop of the worker has ended; it is replaced", exc_info=fault)
             self.stuck = True
             self.drain()
@@ -190,10 +186,22 @@ class Worker:
                 await self._insist_on_the_end(running, now)
 
     def _look_at_the_loop(self) -> None:
-        stalled = self._loop.silent_for() > self._options.stall_after
+        if not self._loop.alive:
+            raise RuntimeError("The handlers' event loop has ended.")
+        silent = self._loop.silent_for()
+        stalled = silent > self._options.stall_after
         if stalled and not self._stalled:
             _log.error("a handler blocks its event loop:\n%s", self._loop.stack())
         self._stalled = stalled
+        if silent > self._options.stall_after + self._options.cancel_grace:
+            self._be_rid_of_a_stray()
+
+    def _be_rid_of_a_stray(self) -> None:
+        # With a claim that runs, its time-out decides; what blocks the loop now belongs to none.
+        if not self._slots.running and not self.stuck:
+            _log.error("nothing runs and the event loop is blocked; this process will be replaced")
+            self.stuck = True
+            self.drain()
 
     async def _insist_on_the_end(self, running: Running, now: float) -> None:
         if running.asked_at is None or running.handled or self.stuck:
@@ -272,13 +280,21 @@ class Worker:
     def _abandoned(self) -> int:
         return sum(running.abandoned for running in tuple(self._slots.running.values()))
 
-    async def _close(self) -> None:
+    async def _close(self, watching: "asyncio.Task[None]", beating: "asyncio.Task[None]") -> None:
+        await _end(watching)
         if self._loop.alive and not self._blocked:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_SETTLE):
                     await asyncio.wrap_future(self._loop.submit(self._executor.close()))
         await asyncio.to_thread(self._loop.stop)
+        # The last to go: until all is given back, nobody may think this worker dead.
+        await _end(beating)
         try:
             await self._store.retire(self._slots.worker_id)
         except Retryable as error:
             _log.warning("the worker could not say goodbye: %s", error)
+
+
+async def _end(keeper: "asyncio.Task[None]") -> None:
+    keeper.cancel()
+    await asyncio.gather(keeper, return_exceptions=True)

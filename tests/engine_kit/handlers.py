@@ -200,14 +200,14 @@ async def suspect(ctx: Context, request: Ask) -> int:
 @app.task("block", retry=Retry(attempts=1), timeout=1)
 async def block(ctx: Context, request: Ask) -> None:
     note(request.log, "blocked")
-    time.sleep(8)  # noqa: ASYNC251  # that is the fault
+    time.sleep(5)  # noqa: ASYNC251  # that is the fault
 
 
 @app.task("block-in-branch", retry=Retry(attempts=1), timeout=1)
 async def block_in_branch(ctx: Context, request: Ask) -> None:
     async def branch(_number: int) -> None:
         note(request.log, "blocked")
-        time.sleep(8)  # noqa: ASYNC251  # that is the fault
+        time.sleep(5)  # noqa: ASYNC251  # that is the fault
 
     await ctx.map("branch", branch, [1])
 
@@ -219,7 +219,7 @@ async def stubborn(ctx: Context, request: Ask) -> str:
     while time.monotonic() < limit:
         try:
             await asyncio.sleep(1)
-        except BaseException:  # noqa: BLE001  # that is the fault
+        except asyncio.CancelledError:
             note(request.log, "ignored")
     return "made up"
 
@@ -245,6 +245,28 @@ async def steps(ctx: Context, request: Ask) -> int:
 async def brief(ctx: Context, request: Ask) -> None:
     note(request.log, f"began {ctx.attempt}")
     await asyncio.sleep(20)
+
+
+@app.task("block-as-a-stray")
+async def block_as_a_stray(ctx: Context, request: Ask) -> None:
+    async def stray() -> None:
+        await asyncio.sleep(0.3)
+        note(request.log, "blocked")
+        time.sleep(4)  # noqa: ASYNC251  # that is the fault
+
+    ctx.background = asyncio.create_task(stray())  # type: ignore[attr-defined]
+
+
+@app.task("climb", retry=Retry(attempts=3, first=0.05, jitter=0), timeout="30s")
+async def climb(ctx: Context, request: Ask) -> None:
+    def tell(percent: int) -> int:
+        return percent
+
+    for percent in (20, 40, 60):
+        await ctx.step(f"to-{percent}", tell, percent, progress=percent)
+        await asyncio.sleep(0.3)
+        if percent == 20 * ctx.attempt:
+            raise Overloaded("again")
 
 
 @app.task("hung-thread", retry=Retry(attempts=1), timeout="20s")

@@ -74,7 +74,8 @@ async def run_task(
         text = task_type.dump(task_type.parse(input, records.get))
         journal = MemoryJournal(files, checkpoints or {})
         claim = _claim(task_type, text, attempt, len(journal.steps))
-        outcome, error = await _attempt(task_type, claim, journal)
+        running = asyncio.create_task(_attempt(task_type, claim, journal), name=f"run of {type}")
+        outcome, error = await running
     payload = outcome.result.text if isinstance(outcome, Succeeded) else None
     return TaskRun(
         outcome,

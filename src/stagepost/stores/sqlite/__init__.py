@@ -266,10 +266,10 @@ class SqliteStore:
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
+        # The last connection to go folds the log into the file, which a reader's can't.
         self._readers.close()
-        self._checkpointer.close()
-        # Last, so that SQLite moves the log into the file: whoever copies that has everything.
         self._writer.close()
+        self._checkpointer.close()
         self._folder.release()
 
 
