@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 FILE ?=
 
-.PHONY: help setup demo test check format bench clean
+.PHONY: help setup demo test chaos check format bench clean
 
 help: ## what can be done here
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -25,6 +25,10 @@ demo: setup ## review a contract with live progress (FILE=path for your own)
 
 test: setup ## run every test, the real services included
 	@$(BIN)/python -m pytest $(ARGS)
+
+chaos: setup ## kill the engine at random for a quarter of an hour (CHAOS_TIMES=, CHAOS_SEED=)
+	@CHAOS_TIMES=$${CHAOS_TIMES:-20} CHAOS_SEED=$${CHAOS_SEED:-$$RANDOM} \
+		$(BIN)/python -m pytest tests/chaos --timeout=3600 $(ARGS)
 
 check: setup ## format, lint, types, layers
 	@$(BIN)/ruff format --check .

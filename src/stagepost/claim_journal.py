@@ -23,6 +23,7 @@ _log = logging.getLogger("stagepost.journal")
 
 _NOTE_EVERY: Final = 0.25  # seconds between two durable progress events of a task
 _TOKEN_EVERY: Final = 0.05  # seconds between two pieces of a step's text
+_TEXT_WAITING: Final = 64 * 1024  # characters
 _RETRY_FIRST: Final = 0.1  # seconds
 _RETRY_MOST: Final = 5.0
 _ARTIFACT_LIMIT: Final = 1024 * 1024 * 1024  # bytes
@@ -43,6 +44,8 @@ class ClaimJournal:
         self._blobs = blobs
         self._bus = bus
         self._saved: dict[str, SavedStep] | None = None if claim.saved_steps else {}
+        self._own: set[str] = set()
+        self._closed = False
         self._progress = _Progress(self._lease, store)
         self._texts: dict[str, _Text] = {}
         self.progressed = False
@@ -50,6 +53,10 @@ class ClaimJournal:
 
     async def find(self, path: str) -> Found | None:
         """The step saved under a path."""
+        if path in self._own:
+            # Asked for again by the same claim: read as a later one would read it.
+            self._saved = None
+            self._own.clear()
         if self._saved is None:
             steps = await insist(lambda: self._store.steps(self._claim.task_id))
             self._saved = {step.path: step for step in steps}
@@ -63,22 +70,29 @@ class ClaimJournal:
         value = await self.payload(step.text)
         checkpoint = Checkpoint(step.path, step.name, step.input_hash, value, step.took)
         note = await self._progress.take()
+        self._check()
         await insist(lambda: self._store.checkpoint(self._lease, checkpoint, note))
         self.progressed = True
+        self._own.add(step.path)
         self._forget_text(step.path)
 
     async def note(self, note: ProgressNote) -> None:
         """Keep the newest progress; it is written at most four times a second."""
+        self._check()
         self._progress.put(note)
 
     async def emit(self, step: str, text: str) -> None:
         """Send text, merged to at most twenty pieces a second."""
+        self._check()
         if step not in self._texts:
             self._texts[step] = _Text(self._bus, self._claim, step)
-        self._texts[step].add(text)
+        if self._texts[step].add(text) > _TEXT_WAITING:
+            # A handler that sends faster than that waits, so that others get their turn.
+            await asyncio.sleep(_TOKEN_EVERY)
 
     async def attach(self, name: str, media_type: str, content: bytes | Path) -> None:
-        """Save an artifact."""
+        """Save an artifact. Raises ValueError for a file that can't be read or is over 1 GiB."""
+        self._check()
         key = await self._stage()
         stored = await insist(lambda: self._blobs.put(key, _chunks(content), limit=_ARTIFACT_LIMIT))
         artifact = Artifact(name, media_type, stored.size, stored.sha256, key)
@@ -98,11 +112,19 @@ class ClaimJournal:
         return Payload(None, size, key)
 
     async def close(self) -> ProgressNote | None:
-        """Stop writing by itself; the progress that still waits goes with the end of the claim."""
+        """Write nothing more; the progress that still waits goes with the end of the claim.
+
+        What the handler has left running is refused from now on, as the store would refuse it.
+        """
+        self._closed = True
         for text in self._texts.values():
             text.flush()
         self._bus.forget(self._claim.task_id)
         return await self._progress.take()
+
+    def _check(self) -> None:
+        if self._closed:
+            raise LeaseLost(f"The handler of task {self._claim.task_id} has ended.")
 
     async def _stage(self) -> str:
         key = str(uuid7())
@@ -183,15 +205,19 @@ class _Text:
         self._step = step
         self._offset = 0
         self._waiting: list[str] = []
+        self._length = 0
         self._timer: asyncio.TimerHandle | None = None
         self._sent_at = -_TOKEN_EVERY
 
-    def add(self, text: str) -> None:
+    def add(self, text: str) -> int:
+        """Take a piece; answers how many characters wait to be sent."""
         self._waiting.append(text)
+        self._length += len(text)
         if self._timer is None:
             loop = asyncio.get_running_loop()
             delay = self._sent_at + _TOKEN_EVERY - loop.time()
             self._timer = loop.call_later(max(0.0, delay), self.flush)
+        return self._length
 
     def flush(self) -> None:
         if self._timer is not None:
@@ -199,6 +225,7 @@ class _Text:
             self._timer = None
         text = "".join(self._waiting)
         self._waiting.clear()
+        self._length = 0
         if text:
             self._sent_at = asyncio.get_running_loop().time()
             token = Token(self._step, self._claim.attempt, self._offset, text)
@@ -223,6 +250,14 @@ async def _chunks(content: bytes | Path) -> AsyncIterator[bytes]:
         for start in range(0, max(1, len(content)), _CHUNK):
             yield content[start : start + _CHUNK]
         return
-    with await asyncio.to_thread(content.open, "rb") as file:
-        while piece := await asyncio.to_thread(file.read, _CHUNK):
+    with await _read(content, lambda: content.open("rb")) as file:
+        while piece := await _read(content, lambda: file.read(_CHUNK)):
             yield piece
+
+
+async def _read(path: Path, read: Callable[[], Answer]) -> Answer:
+    # Translated, because an OSError among the chunks would be taken for one of the blob store.
+    try:
+        return await asyncio.to_thread(read)
+    except OSError as error:
+        raise ValueError(f"The file {path} can't be read: {error.strerror}.") from error

@@ -38,16 +38,23 @@ class Facts(NamedTuple):
 
 
 class Runner(Protocol):
-    """Runs a step's function when that is no coroutine function."""
+    """Runs a step's function when that is no coroutine function.
 
-    async def in_thread(self, call: Callable[[], Any]) -> Any:
-        """In a thread of this process."""
+    `timeout` is in seconds and counts from when the function starts; raises TimeoutError.
+    """
+
+    async def in_thread(self, call: Callable[[], Any], timeout: float | None) -> Any:
+        """In a thread of this process, which runs on after a time-out."""
         ...
 
     async def in_process(
-        self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+        self,
+        fn: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        timeout: float | None,
     ) -> Any:
-        """In a process that is killed when this is cancelled."""
+        """In a process that is killed at a time-out, and when this is cancelled."""
         ...
 
 
@@ -135,17 +142,19 @@ class Context:
     ) -> Any:
         """Run `fn(*args, **kwargs)` once in the task's life and return its result.
 
-        The result is saved; on a later attempt the saved one is returned and nothing runs. `key`
-        tells apart steps of one name that run at the same time. `cpu=True` runs a sync function of
-        a module's top level in a process of its own. Raises TypeError when arguments or result do
-        not serialise, CodeChanged when the saved step had other arguments, AmbiguousStep,
-        TimeoutError, and what `fn` raises.
+        The result is saved; on a later attempt the saved one is returned and nothing runs. A step
+        that raised is not saved, and runs anew on a later attempt. `key` tells apart steps of one
+        name that run at the same time. `cpu=True` runs a sync function of a module's top level in a
+        process of its own. Raises TypeError when arguments or result do not serialise, ValueError
+        for a result over 16 MiB, CodeChanged when the saved step had other arguments,
+        AmbiguousStep, TimeoutError, and what `fn` raises.
         """
-        how = _How(None if timeout is None else seconds(timeout), cpu)
+        how = _how(fn, timeout, cpu=cpu)
         with CURRENT.get().enter(name, key) as path:
             if progress is not None:
                 await self._note(progress, message or "", name)
-            return await self._run(path, name, fn, args, kwargs, how)
+            call = _Call(path, name, fn, args, kwargs, codec.digest(args, kwargs))
+            return await self._run(call, how)
 
     async def map(
         self,
@@ -171,13 +180,15 @@ class Context:
         work = _numbered(list(items), key)
         if not 1 <= concurrency <= 1000:
             raise ValueError("concurrency lies between 1 and 1000.")
-        how = _How(None if timeout is None else seconds(timeout), cpu)
+        how = _how(fn, timeout, cpu=cpu)
         ticks = _Ticks(self, name, len(work), progress, message)
+        common = codec.digest(args, kwargs)
         with CURRENT.get().enter(name, None) as base:
 
             async def one(label: str, item: Item) -> Any:
-                path = f"{base}[{escape(label)}]"
-                result = await self._run(path, name, fn, (item, *args), kwargs, how)
+                path, digest = f"{base}[{escape(label)}]", codec.digest([item, common], {})
+                call = _Call(path, name, fn, (item, *args), kwargs, digest)
+                result = await self._run(call, how)
                 await ticks.tick()
                 return result
 
@@ -190,83 +201,112 @@ class Context:
     async def emit(self, text: str) -> None:
         """Send a piece of text, such as a model's tokens, to whoever watches now."""
         scope = CURRENT.get()
-        await self._guard(self._journal.emit(scope.path or "main", text))
+        await self._guard(self._journal.emit, scope.path or "main", _clean(text))
 
     async def save_artifact(self, name: str, content: bytes | Path, media_type: str) -> None:
         """Keep a file with the task, for its user to fetch; one of the same name is replaced."""
         if not name or len(name) > 255 or "/" in name or not name.isprintable():
             raise ValueError("An artifact's name has 1 to 255 printable characters and no slash.")
-        async with self._gate.flight(CURRENT.get().flight):
-            await self._guard(self._journal.attach(name, media_type, content))
+        if CURRENT.get().flight is not None:
+            # A step in flight runs to its end, and this is a part of it.
+            await self._guard(self._journal.attach, name, media_type, content)
+            return
+        async with self._gate.flight(None):
+            await self._guard(self._journal.attach, name, media_type, content)
 
     async def call_handler(self, handler: Callable[..., Any], request: Any) -> Any:
-        """Run an async handler in this context. For the engine."""
-        scope = CURRENT.set(Scope())
-        source = SOURCE.set(self._journal)
+        """Run a handler in this context, and end it with the handler. For the engine.
+
+        When a handler raises, the steps that it has left in flight are finished and saved first.
+        """
+        # Not reset: what the handler starts keeps them, and its asyncio task ends with it.
+        CURRENT.set(Scope())
+        SOURCE.set(self._journal)
         try:
             return await handler(self, request)
+        except Exception:
+            await self._gate.landing()
+            raise
         finally:
-            SOURCE.reset(source)
-            CURRENT.reset(scope)
+            self._gate.end()
 
-    async def _run(
-        self,
-        path: str,
-        name: str,
-        fn: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        how: _How,
-    ) -> Any:
-        input_hash = codec.digest(args, kwargs)
-        found = await self._guard(self._journal.find(path))
+    async def _run(self, call: "_Call", how: _How) -> Any:
+        found = await self._guard(self._journal.find, call.path)
         if found is not None:
-            if found.input_hash != input_hash:
+            if found.input_hash != call.digest:
                 raise CodeChanged(
-                    f'The saved step "{path}" had other arguments; the code has changed since. '
-                    "Redrive the task fresh, or from that step."
+                    f'The saved step "{call.path}" had other arguments; the code has changed '
+                    "since. Redrive the task fresh, or from that step."
                 )
-            return codec.decode(fn, found.text)
+            return codec.decode(call.fn, found.text)
         async with self._gate.flight(CURRENT.get().flight) as flight:
             started = time.monotonic()
-            value = await self._invoke(Scope(path, name, flight), fn, args, kwargs, how)
-            text = codec.encode(fn, value)
+            value = await self._invoke(Scope(call.path, call.name, flight), call, how)
+            text = codec.encode(call.fn, value)
+            # Decoded before it is saved: what does not come back as it went is no result.
+            value = codec.decode(call.fn, text)
             took = round((time.monotonic() - started) * 1000)
-            await self._guard(self._journal.save(NewStep(path, name, input_hash, text, took)))
-        return codec.decode(fn, text)
+            step = NewStep(call.path, call.name, call.digest, text, took)
+            await self._guard(self._journal.save, step)
+        return value
 
-    async def _invoke(
-        self,
-        scope: Scope,
-        fn: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        how: _How,
-    ) -> Any:
+    async def _invoke(self, scope: Scope, call: "_Call", how: _How) -> Any:
         token = CURRENT.set(scope)
         try:
-            async with asyncio.timeout(how.timeout):
-                if how.cpu:
-                    return await self._runner.in_process(fn, args, kwargs)
-                if inspect.iscoroutinefunction(fn):
-                    return await fn(*args, **kwargs)
-                value = await self._runner.in_thread(lambda: fn(*args, **kwargs))
-                return await value if inspect.isawaitable(value) else value
+            if how.cpu:
+                return await self._runner.in_process(call.fn, call.args, call.kwargs, how.timeout)
+            if inspect.iscoroutinefunction(call.fn):
+                async with asyncio.timeout(how.timeout):
+                    return await call.fn(*call.args, **call.kwargs)
+            value = await self._runner.in_thread(call.run, how.timeout)
+            if inspect.isawaitable(value):
+                async with asyncio.timeout(how.timeout):
+                    return await value
+            return value
         finally:
             CURRENT.reset(token)
 
     async def _note(self, percent: float, message: str, step: str | None) -> None:
         if not 0 <= percent <= 100:
             raise ValueError("Progress lies between 0 and 100.")
-        await self._guard(self._journal.note(ProgressNote(round(percent), message[:500], step)))
+        note = ProgressNote(round(percent), _clean(message)[:500], step)
+        await self._guard(self._journal.note, note)
 
-    async def _guard(self, answer: Awaitable[Result]) -> Result:
+    async def _guard(self, write: Callable[..., Awaitable[Result]], *args: Any) -> Result:
+        self._gate.check()
         # A claim that is lost can write nothing more: its handler has no reason to go on.
         try:
-            return await answer
+            return await write(*args)
         except LeaseLost as error:
+            self._gate.check()
             self._gate.unwind()
             raise Unwound from error
+
+
+class _Call(NamedTuple):
+    """One step to be run or replayed."""
+
+    path: str
+    name: str
+    fn: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    digest: str
+
+    def run(self) -> Any:
+        """Call the function."""
+        return self.fn(*self.args, **self.kwargs)
+
+
+def _how(fn: Callable[..., Any], timeout: float | str | None, *, cpu: bool) -> _How:
+    if cpu and inspect.iscoroutinefunction(fn):
+        raise TypeError(f"cpu=True takes a function without async, not {fn.__qualname__}.")
+    return _How(None if timeout is None else seconds(timeout), cpu)
+
+
+def _clean(text: str) -> str:
+    # Halves of surrogate pairs are no text that could be kept or sent.
+    return text.encode("utf-8", "replace").decode()
 
 
 class _Ticks:
@@ -317,6 +357,12 @@ async def _all(
         for number, (label, item) in queue:
             try:
                 results[number] = await one(label, item)
+            except asyncio.CancelledError as error:
+                if _is_cancelled():
+                    raise
+                # The function's own: a group would take it for the end of this branch.
+                errors.append(RuntimeError("A step of a map was cancelled from within."))
+                errors[-1].__cause__ = error
             except Exception as error:  # noqa: BLE001  # raised below, when all have landed
                 errors.append(error)
             if errors:
@@ -328,3 +374,8 @@ async def _all(
     if errors:
         raise errors[0]
     return results
+
+
+def _is_cancelled() -> bool:
+    current = asyncio.current_task()
+    return current is not None and bool(current.cancelling())

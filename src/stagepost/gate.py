@@ -24,10 +24,13 @@ class Gate:
     def __init__(self) -> None:
         self.closed = False
         self.unwinding = False
+        self.ended = False
+        """True once the handler has ended; what it left running has nothing to do here."""
         self._flying = 0
         self._held: set[asyncio.Future[None]] = set()
         self._when_idle: Callable[[], None] | None = None
         self._patient = True
+        self._landings: list[asyncio.Future[None]] = []
 
     @property
     def flying(self) -> int:
@@ -61,8 +64,32 @@ class Gate:
             if not future.done():
                 future.set_exception(Unwound())
 
+    async def landing(self) -> None:
+        """Let nothing start any more, and return once all that is in flight has landed."""
+        self.closed = True
+        while self._flying:
+            landed = asyncio.get_running_loop().create_future()
+            self._landings.append(landed)
+            await landed
+
+    def end(self) -> None:
+        """The handler has ended: whatever it left behind finds the gate shut for good."""
+        self.closed = self.ended = True
+        self._when_idle = None
+        for future in self._held:
+            future.cancel()
+
+    def check(self) -> None:
+        """Raise RuntimeError once the handler has ended."""
+        if self.ended:
+            raise RuntimeError(
+                "The handler of this task has ended, and with it its context; "
+                "await whatever uses the context before the handler returns."
+            )
+
     async def hold(self, around: "Flight | None") -> None:
         """Never return: end by Unwound or by cancellation."""
+        self.check()
         if self.unwinding:
             raise Unwound
         if around is not None:
@@ -74,6 +101,8 @@ class Gate:
             await future
         finally:
             self._held.discard(future)
+            if around is not None and not self.unwinding:
+                around.unblock()
 
     def took_off(self) -> None:
         """One more is in flight."""
@@ -82,6 +111,11 @@ class Gate:
     def landed(self) -> None:
         """One less is in flight."""
         self._flying -= 1
+        if not self._flying:
+            for landing in self._landings:
+                if not landing.done():
+                    landing.set_result(None)
+            self._landings.clear()
         self._look()
 
     def _look(self) -> None:
@@ -100,19 +134,20 @@ class Gate:
 class Flight(AbstractAsyncContextManager["Flight"]):
     """One step in flight; while a step inside it is held it counts as held itself."""
 
-    __slots__ = ("_around", "_counted", "_gate")
+    __slots__ = ("_around", "_counted", "_gate", "_inside")
 
     def __init__(self, gate: Gate, around: "Flight | None") -> None:
         self._gate = gate
         self._around = around
+        self._inside = False
         self._counted = False
 
     async def __aenter__(self) -> Self:
         """Take off, or be held."""
         if self._gate.closed:
             await self._gate.hold(self._around)
+        self._inside = self._counted = True
         self._gate.took_off()
-        self._counted = True
         return self
 
     async def __aexit__(
@@ -122,14 +157,24 @@ class Flight(AbstractAsyncContextManager["Flight"]):
         trace: TracebackType | None,
     ) -> None:
         """Land."""
-        if self._counted:
-            self._counted = False
-            self._gate.landed()
+        self._inside = False
+        self._land()
 
     def block(self) -> None:
         """Something inside is held: neither this nor what is around it moves any more."""
+        self._land()
+        if self._around is not None:
+            self._around.block()
+
+    def unblock(self) -> None:
+        """What was held inside was given up: this moves again, and what is around it."""
+        if self._inside and not self._counted:
+            self._counted = True
+            self._gate.took_off()
+        if self._around is not None:
+            self._around.unblock()
+
+    def _land(self) -> None:
         if self._counted:
             self._counted = False
             self._gate.landed()
-        if self._around is not None:
-            self._around.block()

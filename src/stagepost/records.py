@@ -250,6 +250,16 @@ class LaneRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class DeadGroup:
+    """Dead letters of one failure kind and type; `oldest` is when the first of them died."""
+
+    failure_kind: str
+    type: str
+    count: int
+    oldest: int
+
+
+@dataclass(frozen=True, slots=True)
 class ApiKey:
     """An API key; only the hash of its text is kept."""
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from pydantic import PydanticUserError, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
 
+from stagepost import codec
 from stagepost.errors import CodeChanged, Invalid, UnknownType
 from stagepost.retry import Retry, seconds
 from stagepost.upload import KNOWN, STORED, Known
@@ -31,8 +32,9 @@ class TaskType:
     retry: Retry
     killable: bool
     input: TypeAdapter[Any]
-    input_class: type[Any] | None
+    input_class: type[BaseModel] | None
     output: TypeAdapter[Any] | None
+    output_class: type[BaseModel] | None
 
     def parse(self, value: Any, known: Known | None = None) -> Any:
         """A caller's input, validated. Raises Invalid, naming each field at fault."""
@@ -44,8 +46,12 @@ class TaskType:
             raise invalid(self.name, error) from error
 
     def dump(self, value: Any) -> str:
-        """A validated input as the JSON text that is kept."""
-        return self.input.dump_json(value, by_alias=True).decode()
+        """A validated input as the JSON text that is kept. Raises Invalid for what is no JSON."""
+        try:
+            return self.input.dump_json(value, by_alias=True).decode()
+        except (PydanticSerializationError, UnicodeError) as error:
+            fault = f"does not serialise to JSON: {error}"
+            raise Invalid(f"The input of {self.name} {fault}.", [((), fault)]) from error
 
     def load(self, text: str) -> Any:
         """A kept input, as the handler gets it. Raises CodeChanged when it fits no more."""
@@ -58,13 +64,20 @@ class TaskType:
             ) from error
 
     def dump_result(self, value: Any) -> str:
-        """What the handler returned as JSON text. Raises TypeError when it does not serialise."""
-        try:
-            if self.output is None:
-                return to_json(value).decode()
-            return self.output.dump_json(value, by_alias=True).decode()
-        except PydanticSerializationError as error:
-            raise TypeError(f"The result of {self.name} must serialise to JSON: {error}") from error
+        """What the handler returned, as JSON text.
+
+        Raises TypeError when it does not serialise or does not fit the handler's return annotation,
+        ValueError for more than 16 MiB.
+        """
+        text = codec.dump(self.output, value, self.name)
+        if self.output is not None and type(value) is not self.output_class:
+            try:
+                self.output.validate_json(text, context=_FROM_STORE)
+            except ValidationError as error:
+                raise TypeError(
+                    f"The result of {self.name} does not fit its return annotation: {error}"
+                ) from error
+        return text
 
     def input_schema(self) -> Mapping[str, Any]:
         """The input's JSON Schema."""
@@ -175,8 +188,9 @@ def describe(
         retry=retry or Retry(),
         killable=killable,
         input=_adapter(handler, annotation),
-        input_class=annotation if isinstance(annotation, type) else None,
+        input_class=_model(annotation),
         output=None if returns is inspect.Signature.empty else _adapter(handler, returns),
+        output_class=_model(returns),
     )
 
 
@@ -197,9 +211,15 @@ def _annotations(handler: Callable[..., Any]) -> tuple[Any, Any]:
     return parameters[1].annotation, signature.return_annotation
 
 
+def _model(annotation: Any) -> type[BaseModel] | None:
+    # An instance of a model was validated when it was made.
+    is_model = isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    return annotation if is_model else None
+
+
 def _adapter(handler: Callable[..., Any], annotation: Any) -> TypeAdapter[Any]:
     try:
-        return TypeAdapter(annotation)
+        return codec.adapter_of(annotation)
     except PydanticUserError as error:
         raise TypeError(
             f"{handler.__qualname__} is annotated with {annotation!r}, which Pydantic can't "

@@ -6,8 +6,10 @@ flight may finish, or not; the stronger reason wins over the one that came first
 
 import asyncio
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 from stagepost.failure import Failure, FailureKind
 from stagepost.gate import Gate
@@ -78,6 +80,10 @@ class Running:
         self.gate.unwind()
         if self.asyncio_task is not None:
             self.asyncio_task.cancel()
+
+
+RUNNING: Final[ContextVar[Running]] = ContextVar("stagepost_running")
+"""The claim whose handler, or branch of it, runs."""
 
 
 def outcome_of(stop: Stop, claim: Claimed, retry: Retry, spread: float) -> Outcome | None:

@@ -45,23 +45,28 @@ class Scope:
         """
         _check(name, key)
         base = f"{self.path}/{escape(name)}" if self.path else escape(name)
-        if key is not None:
-            yield f"{base}:{escape(key)}"
-            return
-        if name in self._live:
-            raise AmbiguousStep(
-                f'Two steps "{name}" run at the same time in one scope; give each a key=.'
-            )
-        self._used[name] = number = self._used.get(name, 0) + 1
-        self._live.add(name)
+        mark = base if key is None else f"{base}:{escape(key)}"
+        if mark in self._live:
+            raise AmbiguousStep(_twice(name, key))
+        self._live.add(mark)
         try:
-            yield base if number == 1 else f"{base}#{number}"
+            yield mark if key is not None else self._numbered(base)
         finally:
-            self._live.discard(name)
+            self._live.discard(mark)
+
+    def _numbered(self, base: str) -> str:
+        self._used[base] = number = self._used.get(base, 0) + 1
+        return base if number == 1 else f"{base}#{number}"
 
 
 CURRENT: Final[ContextVar[Scope]] = ContextVar("stagepost_scope")
 """The scope of the code that runs now."""
+
+
+def _twice(name: str, key: str | None) -> str:
+    if key is None:
+        return f'Two steps "{name}" run at the same time in one scope; give each a key=.'
+    return f'Two steps "{name}" with the key "{key}" run at the same time in one scope.'
 
 
 def escape(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from stagepost.choice import LaneTurns
+from stagepost.claim_journal import insist
 from stagepost.errors import LeaseLost, Retryable
 from stagepost.executor import Executor
 from stagepost.outcome import Drained
@@ -44,6 +45,7 @@ class Slots:
         self._open: set[asyncio.Task[None]] = set()
         self._freed = asyncio.Event()
         self._draining = False
+        self._working = True
 
     @property
     def unsettled(self) -> int:
@@ -52,22 +54,36 @@ class Slots:
 
     async def work(self) -> None:
         """Claim and run until told to drain."""
-        while not self._draining:
-            free = self._count - len(self.running)
-            if free <= 0 or len(self._open) >= self._count * _UNSETTLED:
-                self._freed.clear()
-                await self._freed.wait()
-                continue
-            try:
-                await self._claim(free)
-            except Retryable as error:
-                _log.warning("no tasks are claimed for a moment: %s", error)
-                await asyncio.sleep(_PAUSE)
+        try:
+            while not self._draining:
+                await self._turn()
+        finally:
+            self._working = False
+            self._end_all()
+
+    async def _turn(self) -> None:
+        free = self._count - len(self.running)
+        if free <= 0 or len(self._open) >= self._count * _UNSETTLED:
+            self._freed.clear()
+            await self._freed.wait()
+            return
+        try:
+            await self._claim(free)
+        except Retryable as error:
+            _log.warning("no tasks are claimed for a moment: %s", error)
+            await asyncio.sleep(_PAUSE)
 
     def drain(self) -> None:
-        """Claim no more, and tell all that runs to end as soon as it may."""
+        """Claim no more, and tell all that runs to end as soon as it may.
+
+        Only once the last claim is answered: it would take what was just given back.
+        """
         self._draining = True
         self._freed.set()
+        if not self._working:
+            self._end_all()
+
+    def _end_all(self) -> None:
         for running in tuple(self.running.values()):
             running.end(Stop(Why.DRAIN))
 
@@ -108,6 +124,6 @@ class Slots:
 
     async def _give_back(self, claim: Claimed) -> None:
         try:
-            await self._store.settle(claim.lease, Drained())
+            await insist(lambda: self._store.settle(claim.lease, Drained()))
         except LeaseLost as error:
             _log.info("%s", error)

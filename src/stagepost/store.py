@@ -9,7 +9,8 @@ Terms
 Verbs are intentions: each is one transaction, and does all of its change or none. Durations are in
 seconds and the store's own clock decides when they end; no worker's clock decides anything. The
 verbs may be called from several event loops at once. Every verb may raise StoreUnavailable;
-`submit` raises QueueFull where the others wait for room.
+`submit` raises QueueFull where the others wait for room. A verb whose content no table takes raises
+Unwritable.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ from stagepost.records import (
     Beat,
     Checkpoint,
     Claimed,
+    DeadGroup,
     Demand,
     FailureRecord,
     Filter,
@@ -55,6 +57,10 @@ class Accepting(Protocol):
         """Note that a blob of this key is about to be written."""
         ...
 
+    async def keep_upload(self, upload: UploadRecord) -> None:
+        """Keep a staged file before any task names it; `uploads` finds it from now on."""
+        ...
+
     async def cancel(self, task_id: str, scope: Scope, request: CancelRequest) -> Task:
         """Cancel a task, or ask its worker to. Raises NotFound, Conflict (see lifecycle)."""
         ...
@@ -82,14 +88,15 @@ class Claiming(Protocol):
         ...
 
     async def retire(self, worker_id: str) -> None:
-        """A worker ends its life; its claims have been settled before."""
+        """A worker ends its life; what it still holds is given back without blame."""
         ...
 
     async def claim(self, demand: Demand, *, wait: float = 0.0) -> Sequence[Claimed]:
         """Take up to `slots` tasks from the pool.
 
         Waits up to `wait` for the first one. In a lane the order is `pooled_at - priority`; between
-        lanes, by weight. What was claimed is answered even if the caller has gone: it must await.
+        lanes, by weight. A worker that was thought dead gets nothing until it registers anew. What
+        was claimed is answered even if the caller has gone: it must await.
         """
         ...
 
@@ -129,7 +136,10 @@ class Keeping(Protocol):
         ...
 
     async def rescue(self, *, older_than: float) -> Rescue:
-        """Give back the claims of workers that have not renewed for so long, and forget them."""
+        """Give back the claims of workers that have not renewed for so long, and forget them.
+
+        So are the claims of workers that nobody knows any more.
+        """
         ...
 
 
@@ -154,6 +164,17 @@ class Reading(Protocol):
 
     async def steps(self, task_id: str) -> Sequence[SavedStep]:
         """A task's checkpoints in the order in which they were saved."""
+        ...
+
+    async def timeline(self, task_id: str, after: str | None, limit: int) -> Sequence[SavedStep]:
+        """The same without the values (`text` is None), a page behind the path `after`."""
+        ...
+
+    async def dead_groups(self, scope: Scope, where: Filter) -> Sequence[DeadGroup]:
+        """How many dead letters the filter finds, by failure kind and type, largest first.
+
+        `statuses`, `after` and `limit` of the filter say nothing here.
+        """
         ...
 
     async def artifacts(self, task_id: str) -> Sequence[Artifact]:
@@ -181,7 +202,7 @@ class Keys(Protocol):
     """API keys."""
 
     async def add_key(self, key: ApiKey) -> ApiKey:
-        """Keep a key."""
+        """Keep a key. Raises Conflict when its text was a key before, revoked or not."""
         ...
 
     async def revoke_key(self, key_id: str, tenant: str) -> None:

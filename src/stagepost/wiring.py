@@ -4,12 +4,13 @@ import asyncio
 import importlib
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+import traceback
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from stagepost.blobs import Blobs
 from stagepost.blobstores.folder import FolderBlobs
@@ -28,11 +29,14 @@ from stagepost.registry import App
 from stagepost.settings import Settings
 from stagepost.store import Store
 from stagepost.stores.sqlite import SqliteStore
+from stagepost.tasks import app as built_in
 from stagepost.worker import Worker, WorkerOptions
 
 _log = logging.getLogger("stagepost")
 
 Choice = TypeVar("Choice")
+
+_BEGIN_ANEW: Final = 1.0  # seconds before a loop that has failed is begun anew
 
 _STORES: Final = {"sqlite": SqliteStore}
 _BROKERS: Final[dict[str, Callable[[], Broker]]] = {"direct": DirectBroker}
@@ -76,24 +80,34 @@ async def open_engine(
 
 @asynccontextmanager
 async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
-    working = asyncio.create_task(engine.worker.run(), name="worker")
     scheduler = Scheduler(engine.store, engine.clock)
     rescuer = Rescuer(engine.store, engine.clock, settings.lease)
+    loops = {"scheduler": scheduler.run, "rescuer": rescuer.run, "notifier": engine.notifier.run}
     keepers = [
-        asyncio.create_task(scheduler.run(), name="scheduler"),
-        asyncio.create_task(rescuer.run(), name="rescuer"),
-        asyncio.create_task(engine.notifier.run(), name="notifier"),
+        asyncio.create_task(_keep(name, run, engine.clock), name=name)
+        for name, run in loops.items()
     ]
+    working = asyncio.create_task(engine.worker.run(), name="worker")
     try:
         yield
     finally:
         engine.worker.drain()
-        await working
-        for keeper in keepers:
-            keeper.cancel()
-        for ended in await asyncio.gather(*keepers, return_exceptions=True):
-            if isinstance(ended, Exception):
-                _log.error("a loop had ended by a fault", exc_info=ended)
+        try:
+            await working
+        finally:
+            for keeper in keepers:
+                keeper.cancel()
+            await asyncio.gather(*keepers, return_exceptions=True)
+
+
+async def _keep(name: str, run: Callable[[], Coroutine[Any, Any, None]], clock: Clock) -> None:
+    """A loop that ends by a fault is begun anew: without it the engine would only seem to live."""
+    while True:
+        try:
+            await run()
+        except Exception:  # noqa: BLE001  # whatever it is, it is logged and the loop goes on
+            _log.exception("the loop %s has ended by a fault and is begun anew", name)
+        await clock.sleep(_BEGIN_ANEW)
 
 
 def _build(settings: Settings, app: App, clock: Clock) -> Engine:
@@ -131,6 +145,18 @@ def _chosen(name: str, choices: Mapping[str, Choice], wanted: str) -> Choice:
         raise StoreRefused(f'{name} is "{wanted}"; this version has {known}.') from None
 
 
+def registered(settings: Settings) -> App:
+    """The built-in task types, and those of the App that the settings name.
+
+    Raises ValueError or TypeError with the remedy.
+    """
+    app = App()
+    app.include(built_in)
+    if settings.app:
+        app.include(load_app(settings.app))
+    return app
+
+
 def load_app(reference: str) -> App:
     """The App that `module:name` names. Raises ValueError or TypeError with the remedy."""
     module_name, _, attribute = reference.partition(":")
@@ -141,8 +167,16 @@ def load_app(reference: str) -> App:
     sys.path.insert(0, str(Path.cwd()))
     try:
         found = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f'--app "{reference}" can\'t be loaded: {error}.') from error
+    except Exception as error:  # a module may raise anything when it is imported
+        _log.debug("the app can't be loaded", exc_info=True)
+        raise ValueError(f'--app "{reference}" can\'t be loaded: {_where(error)}.') from error
     if not isinstance(found, App):
         raise TypeError(f'--app "{reference}" is no stagepost.App.')
     return found
+
+
+def _where(error: Exception) -> str:
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    own = frame.filename in {__file__, importlib.__file__} or frame.filename.startswith("<")
+    return text if own else f"{text} ({frame.filename}, line {frame.lineno})"

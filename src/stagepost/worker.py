@@ -11,7 +11,7 @@ import os
 import random
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,10 +21,10 @@ from stagepost.bus import Bus, Committed, Token
 from stagepost.errors import LeaseLost, Retryable
 from stagepost.executor import Executor
 from stagepost.handlers_loop import HandlersLoop
-from stagepost.outcome import Drained, Outcome
+from stagepost.outcome import Outcome
 from stagepost.records import WorkerRecord
 from stagepost.registry import App
-from stagepost.running import Running, Stop, Why, outcome_of
+from stagepost.running import RUNNING, Running, Stop, Why, outcome_of
 from stagepost.slots import Slots
 from stagepost.store import Store
 
@@ -64,6 +64,8 @@ class Worker:
         self._slots = Slots(app, store, executor, options.lanes, options.slots)
         self._beat_now = asyncio.Event()
         self._drain_asked = asyncio.Event()
+        self._hurried = False
+        self._ended = asyncio.Event()
         self._stalled = False
         self.stuck = False
         """True once the process must be replaced to be rid of a handler that does not end."""
@@ -79,25 +81,34 @@ class Worker:
         """Claim no more, let what runs come to a checkpoint, give back the rest, then end."""
         self._drain_asked.set()
 
+    def hurry(self) -> None:
+        """End the drain's grace now: what has not come to a checkpoint is cut where it is."""
+        self._hurried = True
+
+    async def ended(self) -> None:
+        """Wait until `run` has ended, however it did."""
+        await self._ended.wait()
+
     async def run(self) -> None:
         """Work until drained."""
+        try:
+            await self._work()
+        finally:
+            self._ended.set()
+
+    async def _work(self) -> None:
         await self._register()
         self._loop.start()
         working = asyncio.wrap_future(self._loop.submit(self._slots.work()))
         stop_listening = self._bus.listen(self)
-        keepers = [
-            asyncio.create_task(self._beats(), name="heartbeats"),
-            asyncio.create_task(self._watch(), name="watchdog"),
-        ]
+        beating = asyncio.create_task(self._beats(), name="heartbeats")
+        watching = asyncio.create_task(self._watch(), name="watchdog")
         try:
-            await self._until_drain_or_fault(working, *keepers)
+            await self._until_drain_or_fault(working, beating, watching)
             await self._drain(working)
         finally:
             stop_listening()
-            for keeper in keepers:
-                keeper.cancel()
-            await asyncio.wait(keepers)
-            await self._close()
+            await self._close(watching, beating)
 
     # What the bus tells
 
@@ -115,7 +126,8 @@ class Worker:
         done, _ = await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
         if asked not in done:
             asked.cancel()
-            fault = next(iter(done)).exception()
+            ended = next(iter(done))
+            fault = None if ended.cancelled() else ended.exception()
             _log.critical("a loop of the worker has ended; it is replaced", exc_info=fault)
             self.stuck = True
             self.drain()
@@ -174,10 +186,22 @@ class Worker:
                 await self._insist_on_the_end(running, now)
 
     def _look_at_the_loop(self) -> None:
-        stalled = self._loop.silent_for() > self._options.stall_after
+        if not self._loop.alive:
+            raise RuntimeError("The handlers' event loop has ended.")
+        silent = self._loop.silent_for()
+        stalled = silent > self._options.stall_after
         if stalled and not self._stalled:
             _log.error("a handler blocks its event loop:\n%s", self._loop.stack())
         self._stalled = stalled
+        if silent > self._options.stall_after + self._options.cancel_grace:
+            self._be_rid_of_a_stray()
+
+    def _be_rid_of_a_stray(self) -> None:
+        # With a claim that runs, its time-out decides; what blocks the loop now belongs to none.
+        if not self._slots.running and not self.stuck:
+            _log.error("nothing runs and the event loop is blocked; this process will be replaced")
+            self.stuck = True
+            self.drain()
 
     async def _insist_on_the_end(self, running: Running, now: float) -> None:
         if running.asked_at is None or running.handled or self.stuck:
@@ -190,22 +214,22 @@ class Worker:
 
     async def _give_up(self, running: Running) -> None:
         """The handler does not end: settle for it, and let the process be replaced."""
-        culprit = self._culprit() if self._stalled else running
+        culprit = running
+        if self._blocked:
+            culprit = self._loop.busy_with(RUNNING) or running
+            _log.error("a handler blocks its event loop:\n%s", self._loop.stack())
         _log.error(
             "the handler of task %s does not end; this process will be replaced",
-            (culprit or running).claim.task_id,
+            culprit.claim.task_id,
         )
         self.stuck = True
-        if culprit is not None:
-            await self._settle_for(culprit, culprit.asked or Stop(Why.TIMEOUT))
+        await self._settle_for(culprit, culprit.asked or Stop(Why.TIMEOUT))
         self.drain()
 
-    def _culprit(self) -> Running | None:
-        busy = self._loop.busy_with()
-        for running in tuple(self._slots.running.values()):
-            if running.asyncio_task is busy:
-                return running
-        return None
+    @property
+    def _blocked(self) -> bool:
+        """Whether the handlers' loop does not even take what it is told."""
+        return self._loop.silent_for() > _LAST_WORDS / 2
 
     async def _settle_for(self, running: Running, stop: Stop) -> None:
         retry = self._app.types[running.claim.type].retry
@@ -228,18 +252,26 @@ class Worker:
         self._loop.call(self._slots.drain)
         if not self._stalled:
             await asyncio.wait([working], timeout=_SETTLE)
-            await self._until_settled(self._options.drain_grace)
+            await self._until_settled(self._options.drain_grace, hurried=lambda: self._hurried)
             self._loop.call(self._slots.unwind)
             await self._until_settled(_LAST_WORDS)
         for running in tuple(self._slots.running.values()):
             if not running.handled and not running.abandoned:
                 self.stuck = True
-                running.abandoned = True
-                await self._settle(running, Drained())
+                await self._settle_for(running, self._reason(running))
 
-    async def _until_settled(self, seconds: float) -> None:
+    def _reason(self, running: Running) -> Stop:
+        # Behind a loop that somebody else blocks nobody could be in time.
+        asked = running.asked
+        if asked is None or (asked.why is Why.TIMEOUT and self._blocked):
+            return Stop(Why.DRAIN)
+        return asked
+
+    async def _until_settled(
+        self, seconds: float, hurried: Callable[[], bool] = lambda: False
+    ) -> None:
         limit = time.monotonic() + seconds
-        while time.monotonic() < limit and self._loop.alive:
+        while time.monotonic() < limit and self._loop.alive and not hurried():
             waiting = [run for run in self._slots.running.values() if not run.abandoned]
             if not waiting and self._slots.unsettled <= self._abandoned():
                 return
@@ -248,13 +280,21 @@ class Worker:
     def _abandoned(self) -> int:
         return sum(running.abandoned for running in tuple(self._slots.running.values()))
 
-    async def _close(self) -> None:
-        if not self._stalled:
+    async def _close(self, watching: "asyncio.Task[None]", beating: "asyncio.Task[None]") -> None:
+        await _end(watching)
+        if self._loop.alive and not self._blocked:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_SETTLE):
                     await asyncio.wrap_future(self._loop.submit(self._executor.close()))
-        self._loop.stop()
+        await asyncio.to_thread(self._loop.stop)
+        # The last to go: until all is given back, nobody may think this worker dead.
+        await _end(beating)
         try:
             await self._store.retire(self._slots.worker_id)
         except Retryable as error:
             _log.warning("the worker could not say goodbye: %s", error)
+
+
+async def _end(keeper: "asyncio.Task[None]") -> None:
+    keeper.cancel()
+    await asyncio.gather(keeper, return_exceptions=True)

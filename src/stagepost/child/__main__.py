@@ -1,14 +1,12 @@
 """The child's side: one connection, one piece of work at a time, no life without the parent."""
 
 import asyncio
-import ctypes
 import inspect
 import os
-import pickle
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from stagepost.child.blocking import BlockingContext
@@ -21,31 +19,44 @@ from stagepost.child.frames import (
     RunHandler,
     Start,
     find,
+    read_main,
 )
+from stagepost.child.packing import Raised, pack, unpack
 from stagepost.child.remote_journal import RemoteJournal
 from stagepost.context import Context
 from stagepost.failure import classify
 from stagepost.gate import Gate
+from stagepost.lifeline import die_with
+from stagepost.logs import write_directly
 from stagepost.registry import describe
 from stagepost.running import Stop, Why
-from stagepost.scope import CURRENT, Scope
-from stagepost.upload import SOURCE
+from stagepost.settings import LogStyle, log_style
+from stagepost.threads import Threads
 
-_PR_SET_PDEATHSIG: Final = 1  # from linux/prctl.h
+THREADS: Final = 1_000
+"""Sync functions that run at the same time: as many as a map may start, since each may wait for
+another one inside it."""
 
 
 class _Here:
     """The runner within a child: everything runs here, and is killed as a whole."""
 
-    async def in_thread(self, call: Callable[[], Any]) -> Any:
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
+
+    async def in_thread(self, call: Callable[[], Any], timeout: float | None) -> Any:
         """In a thread."""
-        return await asyncio.to_thread(call)
+        return await self._threads.run(call, timeout)
 
     async def in_process(
-        self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+        self,
+        fn: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        timeout: float | None,
     ) -> Any:
         """In a thread of this process, which can be killed already."""
-        return await asyncio.to_thread(fn, *args, **kwargs)
+        return await self._threads.run(lambda: fn(*args, **kwargs), timeout)
 
 
 class _Worker:
@@ -54,6 +65,7 @@ class _Worker:
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
         self._journal = RemoteJournal(pipe)
+        self._threads = Threads(THREADS)
         self._gate: Gate | None = None
         self._asyncio_task: asyncio.Task[None] | None = None
         self._main: str | None = None
@@ -68,7 +80,9 @@ class _Worker:
                 case RunFunction():
                     self._begin(self._run_function(message))
                 case RunHandler():
-                    self._begin(self._run_handler(message, Gate()))
+                    # Set here, since the next message may be that the handler must end.
+                    self._gate = gate = Gate()
+                    self._begin(self._run_handler(message, gate))
                 case Answer():
                     self._journal.answered(message)
                 case End(stop=stop):
@@ -90,60 +104,42 @@ class _Worker:
 
     async def _run_function(self, work: RunFunction) -> None:
         try:
-            value = await asyncio.to_thread(
-                find(work.function, self._main), *work.args, **work.kwargs
-            )
-            done = Done(value=value)
+            done = Done(returned=await self._threads.run(lambda: self._call(work)))
         except Exception as error:  # noqa: BLE001  # it is raised again in the parent
-            done = Done(error=_portable(error))
-        await self._send(done)
+            done = Done(raised=Raised.of(error))
+        await self._pipe.send(done)
+
+    def _call(self, work: RunFunction) -> bytes:
+        if b"__main__" in work.arguments:
+            read_main(self._main)
+        args, kwargs = unpack(work.arguments)
+        return pack(find(work.function, self._main)(*args, **kwargs))
 
     async def _run_handler(self, work: RunHandler, gate: Gate) -> None:
-        self._gate = gate
         try:
-            done = Done(value=await self._handle(work, gate))
+            done = Done(result=await self._handle(work, gate))
         except BaseException as error:  # noqa: BLE001  # the parent decides what follows
-            done = Done(unwound=True) if gate.unwinding else Done(failure=classify(error))
-        finally:
-            self._gate = None
-        await self._send(done)
+            done = Done(failure=classify(error))
+        if gate.unwinding:
+            # Also where the handler has swallowed that: what it returned is not to be trusted.
+            done = Done(unwound=True)
+        self._gate = None
+        await self._pipe.send(done)
 
     async def _handle(self, work: RunHandler, gate: Gate) -> str:
         handler = find(work.handler, self._main)
         task_type = describe(work.type, handler)
         request = task_type.load(work.input)
-        context = Context(work.facts, self._journal, gate, _Here())
-        if inspect.iscoroutinefunction(handler):
-            value = await context.call_handler(handler, request)
-        else:
-            CURRENT.set(Scope())
-            SOURCE.set(self._journal)
+        context = Context(work.facts, self._journal, gate, _Here(self._threads))
+        call = handler if inspect.iscoroutinefunction(handler) else self._blocking(handler)
+        return task_type.dump_result(await context.call_handler(call, request))
+
+    def _blocking(self, handler: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+        async def call(context: Context, request: Any) -> Any:
             blocking = BlockingContext(context, asyncio.get_running_loop())
-            value = await asyncio.to_thread(handler, blocking, request)
-        return task_type.dump_result(value)
+            return await self._threads.run(lambda: handler(blocking, request))
 
-    async def _send(self, done: Done) -> None:
-        try:
-            await self._pipe.send(done)
-        except (pickle.PicklingError, TypeError, AttributeError, ValueError) as error:
-            text = f"The result can't be passed between processes: {error}"
-            await self._pipe.send(Done(error=TypeError(text)))
-
-
-def _portable(error: Exception) -> Exception:
-    # Some exceptions can be pickled but not unpickled; the parent must get one in any case.
-    try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301  # what we have just pickled ourselves
-    except Exception:  # noqa: BLE001  # whatever it is, it can't travel
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error
-
-
-def _die_with(parent: int) -> None:
-    # The signal comes when the parent's thread ends; if it had ended before, nobody would send it.
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
+        return call
 
 
 async def _main(handle: int) -> None:
@@ -152,10 +148,19 @@ async def _main(handle: int) -> None:
     await _Worker(Pipe(reader, writer)).run()
 
 
+def _log_style() -> LogStyle:
+    try:
+        return log_style()
+    except ValueError:
+        # The program that holds the engine may never have looked at these variables.
+        return LogStyle()
+
+
 if __name__ == "__main__":
-    _die_with(int(sys.argv[2]))
+    die_with(int(sys.argv[2]))
     # A terminal's Ctrl-C goes to the whole group; ending children is the worker's to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    write_directly(_log_style())
     asyncio.run(_main(int(sys.argv[1])))
     # Threads may still run somebody's code; nothing waits for them any more.
     os._exit(0)

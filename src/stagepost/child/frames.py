@@ -10,18 +10,18 @@ import pickle
 import runpy
 import struct
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Final
 
+from stagepost.child.packing import MAIN, Raised
 from stagepost.context import Facts
 from stagepost.failure import Failure
 from stagepost.running import Stop
 
 _HEADER: Final = struct.Struct("!I")
 _LARGEST: Final = 256 * 1024 * 1024  # bytes of one message
-_MAIN: Final = "__mp_main__"  # the name under which a script is imported in a child
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,10 @@ class RunHandler:
 
 @dataclass(frozen=True, slots=True)
 class RunFunction:
-    """Run a step's function."""
+    """Run a step's function; `arguments` are packed, since they may need what it is in."""
 
     function: Function
-    args: Sequence[Any]
-    kwargs: Mapping[str, Any]
+    arguments: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +87,16 @@ class Answer:
 class Done:
     """What was to be run has ended.
 
-    Exactly one of the three is meant: `value`, what a function returned or the JSON text of a
-    handler's result; `failure`, how a handler failed; `error`, what a function raised. `unwound`
-    says that a handler was ended because it was told to.
+    Exactly one is meant: `result`, the JSON text of a handler's result; `failure`, how a handler
+    failed; `unwound`, it was ended because it was told to; `returned`, what a function returned;
+    `raised`, what a function raised.
     """
 
-    value: Any = None
+    result: str | None = None
     failure: Failure | None = None
-    error: BaseException | None = None
     unwound: bool = False
+    returned: bytes | None = None
+    raised: Raised | None = None
 
 
 Message = Start | RunHandler | RunFunction | End | Ask | Answer | Done
@@ -130,28 +130,44 @@ class Pipe:
         return message
 
 
+def has_name(fn: Callable[..., Any]) -> bool:
+    """Whether a child can find a function: it stands in a module, or in a class of one."""
+    name = getattr(fn, "__qualname__", "")
+    return bool(name and getattr(fn, "__module__", "")) and "<" not in name
+
+
 def name_of(fn: Callable[..., Any]) -> Function:
     """How a child finds a function. Raises ValueError for one that can't be found by name."""
     name = getattr(fn, "__qualname__", "")
-    module = getattr(fn, "__module__", "")
-    if not name or not module or "<" in name:
+    if not has_name(fn):
         raise ValueError(
             f"{name or fn!r} can't run in a process of its own, which must find it by name: "
             "move it to the top level of its module."
         )
-    return Function(module, name)
+    return Function(fn.__module__, name)
 
 
 def find(function: Function, main: str | None) -> Callable[..., Any]:
     """The function of these names in this process; `main` is what the parent was started with."""
-    found: Any
     if function.module == "__main__":
-        found = _main_module(main)
-    else:
-        found = importlib.import_module(function.module)
+        read_main(main)
+    found: Any = importlib.import_module(function.module)
     for part in function.name.split("."):
         found = getattr(found, part)
     return found  # type: ignore[no-any-return]  # whatever stands there is what was named
+
+
+def read_main(main: str | None) -> None:
+    """Import the parent's script under another name, so that it does not start itself."""
+    if MAIN in sys.modules:
+        return
+    if main is None:
+        raise ImportError("The function was defined in an interactive session; use a module.")
+    kind, _, where = main.partition(":")
+    run = runpy.run_module if kind == "module" else runpy.run_path
+    module = ModuleType(MAIN)
+    module.__dict__.update(run(where, run_name=MAIN))
+    sys.modules[MAIN] = sys.modules["__main__"] = module
 
 
 def main_of_parent() -> str | None:
@@ -162,16 +178,3 @@ def main_of_parent() -> str | None:
         return f"module:{spec.name}"
     path = getattr(main, "__file__", None)
     return None if path is None else f"file:{path}"
-
-
-def _main_module(main: str | None) -> ModuleType:
-    # The parent's script is imported under another name, so that it does not start itself.
-    if _MAIN not in sys.modules:
-        if main is None:
-            raise ImportError("The handler was defined in an interactive session; use a module.")
-        kind, _, where = main.partition(":")
-        run = runpy.run_module if kind == "module" else runpy.run_path
-        module = ModuleType(_MAIN)
-        module.__dict__.update(run(where, run_name=_MAIN))
-        sys.modules[_MAIN] = module
-    return sys.modules[_MAIN]

@@ -23,6 +23,7 @@ from stagepost.child.frames import (
     main_of_parent,
     name_of,
 )
+from stagepost.child.packing import pack, unpack
 from stagepost.errors import StagepostError
 from stagepost.journal import Journal
 from stagepost.running import Stop
@@ -45,6 +46,11 @@ class Child:
         self.alive = True
 
     @property
+    def usable(self) -> bool:
+        """False once it was killed or has died by itself."""
+        return self.alive and self._process.poll() is None
+
+    @property
     def pid(self) -> int:
         """Its process id."""
         return self._process.pid
@@ -62,19 +68,29 @@ class Child:
             process = subprocess.Popen(  # noqa: ASYNC220, S603  # see above; our own interpreter
                 command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL
             )
-        reader, writer = await asyncio.open_connection(sock=ours)
+        try:
+            reader, writer = await asyncio.open_connection(sock=ours)
+        except BaseException:
+            ours.close()
+            process.kill()
+            process.wait(_REAP)
+            raise
         child = cls(process, Pipe(reader, writer))
-        await child._pipe.send(Start(sys.path, main_of_parent()))
+        try:
+            await child._pipe.send(Start(sys.path, main_of_parent()))
+        except BaseException:
+            await asyncio.shield(child.kill())
+            raise
         return child
 
     async def run_function(
         self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
         """Run a function there. Raises what it raises, and ChildDied."""
-        done = await self._work(RunFunction(name_of(fn), args, kwargs), None)
-        if done.error is not None:
-            raise done.error
-        return done.value
+        done = await self._work(RunFunction(name_of(fn), pack((args, kwargs))), None)
+        if done.raised is not None:
+            raise done.raised.error()
+        return None if done.returned is None else unpack(done.returned)
 
     async def run_handler(self, work: RunHandler, journal: Journal) -> Done:
         """Run a handler there, with this journal. Raises ChildDied."""
@@ -85,12 +101,16 @@ class Child:
         with contextlib.suppress(ConnectionError):
             await self._pipe.send(End(stop))
 
+    def hang_up(self) -> None:
+        """Close this end of the pipe."""
+        self.alive = False
+        self._pipe.writer.close()
+
     async def kill(self) -> None:
         """End the process at once and wait until it is gone."""
-        self.alive = False
+        self.hang_up()
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGKILL)
-        self._pipe.writer.close()
         try:
             await asyncio.to_thread(self._process.wait, _REAP)
         except subprocess.TimeoutExpired:
@@ -119,7 +139,11 @@ class Child:
             for answer in asking:
                 answer.cancel()
         await self.kill()
-        raise ChildDied(f"The process that ran the task died ({self._process.returncode}).")
+        raise ChildDied(f"The process that ran the task has died ({self._ending()}).")
+
+    def _ending(self) -> str:
+        code = self._process.returncode
+        return f"exit code {code}" if code is None or code >= 0 else f"signal {-code}"
 
     async def _answer(self, ask: Ask, journal: Journal) -> None:
         try:
@@ -142,18 +166,26 @@ class Children:
         """A child that nobody uses."""
         while self._idle:
             child = self._idle.pop()
-            if child.alive:
+            if child.usable:
                 return child
+            await self._bury(child)
         child = await Child.start()
         self._all.add(child)
         return child
 
     def give_back(self, child: Child) -> None:
         """It is free for others, if it lives."""
-        if child.alive:
+        if child.usable:
             self._idle.append(child)
         else:
             self._all.discard(child)
+            child.hang_up()
+
+    async def _bury(self, child: Child) -> None:
+        # It has died while nobody used it, of what others must not be blamed for.
+        _log.warning("child process %d has died while it was idle", child.pid)
+        self._all.discard(child)
+        await child.kill()
 
     async def run_function(
         self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -167,7 +199,6 @@ class Children:
 
     async def close(self) -> None:
         """Kill them all."""
-        for child in tuple(self._all):
-            await child.kill()
+        await asyncio.gather(*(child.kill() for child in self._all))
         self._all.clear()
         self._idle.clear()

@@ -44,7 +44,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 @services_app.command()
-def start(names: Names = None, folder: Folder = None, as_json: Json = False) -> None:  # noqa: FBT002
+def start(names: Names = None, folder: Folder = None, as_json: Json = False) -> None:
     """Start what does not run; the last line is the path of a file of export lines."""
     wanted = _chosen(names)
     with _one_line_errors():
@@ -57,7 +57,7 @@ def start(names: Names = None, folder: Folder = None, as_json: Json = False) -> 
 
 
 @services_app.command()
-def stop(names: Names = None, folder: Folder = None, as_json: Json = False) -> None:  # noqa: FBT002
+def stop(names: Names = None, folder: Folder = None, as_json: Json = False) -> None:
     """Stop what start has started; the data is kept."""
     wanted = _chosen(names)
     with _one_line_errors():
@@ -68,7 +68,7 @@ def stop(names: Names = None, folder: Folder = None, as_json: Json = False) -> N
 
 
 @services_app.command()
-def status(names: Names = None, folder: Folder = None, as_json: Json = False) -> None:  # noqa: FBT002
+def status(names: Names = None, folder: Folder = None, as_json: Json = False) -> None:
     """Say what runs, where, and as which process."""
     wanted = _chosen(names)
     with _one_line_errors():

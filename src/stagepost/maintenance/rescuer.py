@@ -34,7 +34,7 @@ class Rescuer:
     async def look(self) -> Rescue:
         """One look; rescues if the store has been up for long enough."""
         now = self._clock.monotonic()
-        if now - self._looked_at > 2 * self._every + 1:
+        if now - self._looked_at > self._lease / 2:
             self._up_since = None
         self._looked_at = now
         try:

@@ -20,6 +20,7 @@ from stagepost.records import (
     Beat,
     Checkpoint,
     Claimed,
+    DeadGroup,
     Demand,
     FailureRecord,
     Filter,
@@ -38,6 +39,7 @@ from stagepost.records import (
 from stagepost.stores.sqlite import bulk, changes, life, reading, submitting
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.folder import DataFolder, open_writer
+from stagepost.stores.sqlite.rates import Rates
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.writer import Kind, Writer
 from stagepost.task import CancelRequest, Lease, Payload, Task
@@ -63,7 +65,13 @@ class SqliteStore:
         self._clock = clock
         self._checkpointer = Checkpointer(self._folder.database)
         self._checkpointer.watch(connection)
-        self._writer = Writer(connection, clock, committed, self._checkpointer)
+        self._rates = Rates(clock)
+
+        def announce(news: Committed) -> None:
+            self._rates.count(news.counts)
+            committed(news)
+
+        self._writer = Writer(connection, clock, announce, self._checkpointer)
         self._readers = Readers(self._folder.database)
         self._scanned_at = 0
 
@@ -79,6 +87,10 @@ class SqliteStore:
     async def stage(self, blob: str) -> None:
         """Note that a blob is about to be written."""
         await self._writer.call(Kind.CHANGE, life.stage, blob)
+
+    async def keep_upload(self, upload: UploadRecord) -> None:
+        """Keep a staged file before any task names it."""
+        await self._writer.call(Kind.CHANGE, life.keep_upload, upload)
 
     async def cancel(self, task_id: str, scope: Scope, request: CancelRequest) -> Task:
         """Cancel a task, or ask its worker to."""
@@ -112,7 +124,7 @@ class SqliteStore:
 
     async def retire(self, worker_id: str) -> None:
         """A worker ends its life."""
-        await self._writer.call(Kind.LIFE, life.retire, worker_id)
+        await self._writer.call(Kind.LIFE, changes.retire, worker_id)
 
     async def claim(self, demand: Demand, *, wait: float = 0.0) -> Sequence[Claimed]:
         """Take tasks from the pool."""
@@ -197,6 +209,14 @@ class SqliteStore:
         """A task's checkpoints."""
         return await self._readers.call(lambda db: reading.steps(db, task_id))
 
+    async def timeline(self, task_id: str, after: str | None, limit: int) -> Sequence[SavedStep]:
+        """A page of a task's checkpoints, without their values."""
+        return await self._readers.call(lambda db: reading.timeline(db, task_id, after, limit))
+
+    async def dead_groups(self, scope: Scope, where: Filter) -> Sequence[DeadGroup]:
+        """Dead letters counted by failure kind and type."""
+        return await self._readers.call(lambda db: reading.dead_groups(db, scope, where))
+
     async def artifacts(self, task_id: str) -> Sequence[Artifact]:
         """A task's artifacts."""
         return await self._readers.call(lambda db: reading.artifacts(db, task_id))
@@ -211,7 +231,8 @@ class SqliteStore:
 
     async def lanes(self, names: Sequence[str]) -> Sequence[LaneRecord]:
         """Each lane's state."""
-        return await self._readers.call(lambda db: reading.lanes(db, names))
+        records = await self._readers.call(lambda db: reading.lanes(db, names))
+        return self._rates.added(records)
 
     async def workers(self) -> Sequence[WorkerRecord]:
         """The workers that live."""
@@ -245,9 +266,10 @@ class SqliteStore:
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
+        # The last connection to go folds the log into the file, which a reader's can't.
+        self._readers.close()
         self._writer.close()
         self._checkpointer.close()
-        self._readers.close()
         self._folder.release()
 
 

@@ -65,7 +65,7 @@ UPDATE tasks SET status = 'COMPLETED', lease_id = NULL, worker_id = NULL, progre
     cancel = NULL, failure_kind = NULL, error_message = NULL, seq = seq + 1, ended_at = ?2,
     result = j.value->>3, result_size = j.value->>4, result_blob = j.value->>5
 FROM json_each(?1) AS j WHERE {_OWNED}
-RETURNING tasks.id, seq, ?2 - coalesce(started_at, ?2), trace_id"""
+RETURNING tasks.id, seq, ?2 - coalesce(started_at, ?2), trace_id, type, lane"""
 
 _COMPLETED_EVENTS: Final = """
 INSERT INTO events (task_id, seq, kind, data, at)
@@ -171,6 +171,7 @@ def _succeed_round(tx: Transaction, arguments: list[Fenced]) -> set[str]:
     done = tx.rows(_SUCCEED, (json(rows), tx.now))
     tx.execute(_COMPLETED_EVENTS, (json(done), tx.now))
     tx.events.extend([(row[0], row[1]) for row in done])
+    tx.counts.update([(row[4], row[5], "completed") for row in done])
     return {row[0] for row in done}
 
 
@@ -180,6 +181,8 @@ def claim(tx: Transaction, arguments: list[Demand]) -> Sequence[Sequence[Claimed
 
 
 def _claim_one(tx: Transaction, demand: Demand) -> Sequence[Claimed]:
+    if tx.row("SELECT 1 FROM workers WHERE id = ?", (demand.worker_id,)) is None:
+        return ()
     types = json(demand.types)
     available = {
         lane: tx.rows(_CANDIDATES, (lane, types, demand.slots)) for lane in demand.turns.lanes
@@ -196,6 +199,7 @@ def _claim_one(tx: Transaction, demand: Demand) -> Sequence[Claimed]:
     rows = tx.rows(_CLAIM, (json(chosen), lease_id, demand.worker_id, tx.now))
     tx.execute(_STARTED_EVENTS, (json([[row[0], row[16], row[7]] for row in rows]), tx.now))
     tx.events.extend((row[0], row[16]) for row in rows)
+    tx.counts.update([(row[5], row[6], "started") for row in rows])
     return [Claimed._make(row) for row in rows]
 
 

@@ -67,6 +67,7 @@ def _append(tx: Transaction, change: Change) -> None:
     for seq, fact in enumerate(change.facts, first):
         row = (change.task.id, seq, fact.kind, json(fact.data()), tx.now)
         tx.execute("INSERT INTO events (task_id, seq, kind, data, at) VALUES (?, ?, ?, ?, ?)", row)
+        tx.counts[change.task.type, change.task.lane, fact.kind] += 1
     if change.facts:
         tx.events.append((change.task.id, change.task.seq))
 
@@ -285,18 +286,35 @@ def rescue(tx: Transaction, arguments: list[float]) -> Sequence[Rescue]:
 def _rescue(tx: Transaction, older_than: float) -> Rescue:
     silent_since = tx.now - round(older_than * 1000)
     workers = _ids(tx, "SELECT id FROM workers WHERE beat_at <= ?", (silent_since,))
-    tasks: list[str] = []
-    for worker_id in workers:
-        held = _ids(tx, "SELECT id FROM tasks WHERE worker_id = ?", (worker_id,))
-        for task_id in held:
-            _give_back(tx, load(tx, task_id))
-        tasks += held
-        tx.execute("DELETE FROM workers WHERE id = ?", (worker_id,))
-    return Rescue(tuple(workers), tuple(tasks))
+    tasks = [task_id for worker_id in workers for task_id in _end(tx, worker_id, Blame.UNKNOWN)]
+    strays = _ids(tx, _STRAYS, ())
+    for task_id in strays:
+        _give_back(tx, load(tx, task_id), Blame.UNKNOWN)
+    return Rescue(tuple(workers), (*tasks, *strays))
 
 
-def _give_back(tx: Transaction, task: Task) -> None:
-    after = save(tx, task, lifecycle.lost(task, Blame.UNKNOWN, tx.now))
+_STRAYS: Final = """
+SELECT id FROM tasks WHERE worker_id IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = worker_id)"""
+
+
+def retire(tx: Transaction, arguments: list[str]) -> Sequence[None]:
+    """Workers that end: of what they still hold somebody else is to blame, if anybody."""
+    for worker_id in arguments:
+        _end(tx, worker_id, Blame.ANOTHER)
+    return [None] * len(arguments)
+
+
+def _end(tx: Transaction, worker_id: str, blame: Blame) -> list[str]:
+    held = _ids(tx, "SELECT id FROM tasks WHERE worker_id = ?", (worker_id,))
+    for task_id in held:
+        _give_back(tx, load(tx, task_id), blame)
+    tx.execute("DELETE FROM workers WHERE id = ?", (worker_id,))
+    return held
+
+
+def _give_back(tx: Transaction, task: Task, blame: Blame) -> None:
+    after = save(tx, task, lifecycle.lost(task, blame, tx.now))
     if after.status in {Status.FAILED, Status.DEAD_LETTER}:
         lost = lifecycle.died(task.lost_claims, task.attempt, task.max_attempts)
         _record_failure(tx, task, lost)

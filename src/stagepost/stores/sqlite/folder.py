@@ -14,8 +14,8 @@ from stagepost.errors import StoreRefused
 from stagepost.stores.sqlite import schema
 
 DATABASE: Final = "stagepost.db"
-_LOCK: Final = "lock"
-_HEADER: Final = b"SQLite format 3\x00"
+LOCK: Final = "lock"
+HEADER: Final = b"SQLite format 3\x00"
 _QUICK_CHECK_UP_TO: Final = 64 * 1024 * 1024
 # Bytes; a larger file takes seconds to check, and `doctor` does it.
 
@@ -81,7 +81,7 @@ def _tune(connection: apsw.Connection) -> None:
 def _lock(path: Path) -> int:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise StoreRefused(_unwritable(path, error)) from error
     try:
@@ -110,10 +110,10 @@ def _check_file(database: Path) -> None:
         return
     try:
         with database.open("r+b") as file:
-            head = file.read(len(_HEADER))
+            head = file.read(len(HEADER))
     except OSError as error:
         raise StoreRefused(_unwritable(database.parent, error)) from error
-    if head and head != _HEADER:
+    if head and head != HEADER:
         raise StoreRefused(_corrupt(database, "it does not start like an SQLite file"))
 
 

@@ -14,7 +14,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -24,7 +24,7 @@ import apsw
 
 from stagepost.bus import Committed
 from stagepost.clock import Clock
-from stagepost.errors import QueueFull, StoreUnavailable
+from stagepost.errors import QueueFull, StoreUnavailable, Unwritable
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 
 _log = logging.getLogger("stagepost.store")
@@ -35,6 +35,10 @@ _SMALL: Final = 4_096  # bytes; a smaller intent is bounded by the count alone
 _BATCH: Final = 2_000
 _ROOM_POLL: Final = 0.005  # seconds
 _ROOM_LIMIT: Final = 30.0  # seconds
+_LASTING: Final = (
+    TypeError, ValueError, OverflowError,
+    apsw.ConstraintError, apsw.MismatchError, apsw.TooBigError,
+)  # fmt: skip
 
 
 class Kind(IntEnum):
@@ -66,6 +70,8 @@ class Transaction:
         self.now = now
         self.events: list[tuple[str, int]] = []
         self.cancels: list[str] = []
+        self.counts: Counter[tuple[str, str, str]] = Counter()
+        """Facts by (type, lane, kind); see Committed."""
         self.pooled = False
         """Set when something was put into the pool."""
 
@@ -254,7 +260,7 @@ class Writer:
             answers.add(intent, result)
         self._checkpointer.after_commit(self._connection)
         if transaction.events or transaction.cancels:
-            self._committed(Committed(transaction.events, transaction.cancels))
+            self._committed(Committed(transaction.events, transaction.cancels, transaction.counts))
 
     def _transact(
         self, batch: list[Intent], claims: list[Intent]
@@ -309,8 +315,11 @@ class Writer:
     @staticmethod
     def _refuse(intents: list[Intent], answers: _Answers, error: Exception) -> None:
         _log.error("%d writes were refused: %s", len(intents), _reason(error), exc_info=error)
+        # What another writer or the disk stands in the way of may be written later; a row that no
+        # table takes will not.
+        refusal = Unwritable if isinstance(error, _LASTING) else StoreUnavailable
         for intent in intents:
-            answers.add(intent, StoreUnavailable(_reason(error)))
+            answers.add(intent, refusal(_reason(error)))
 
     def _end_patience(self, answers: _Answers) -> None:
         moment = time.monotonic()
