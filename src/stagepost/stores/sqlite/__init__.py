@@ -5,7 +5,8 @@ power cut. One thread writes, in group commits; readers run beside it.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +14,7 @@ from typing import Any, Final
 from stagepost.bus import Committed
 from stagepost.clock import Clock
 from stagepost.event import Event
-from stagepost.outcome import Outcome
+from stagepost.outcome import Drained, Outcome, Succeeded
 from stagepost.records import (
     ApiKey,
     Artifact,
@@ -38,8 +39,9 @@ from stagepost.records import (
 from stagepost.stores.sqlite import bulk, changes, life, reading, submitting
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.folder import DataFolder, open_writer
+from stagepost.stores.sqlite.intents import Intent, Kind
 from stagepost.stores.sqlite.readers import Readers
-from stagepost.stores.sqlite.writer import Kind, Writer
+from stagepost.stores.sqlite.writer import Writer
 from stagepost.task import CancelRequest, Lease, Payload, Task
 
 _SCAN_EVERY: Final = 60_000
@@ -60,7 +62,6 @@ class SqliteStore:
         except BaseException:
             self._folder.release()
             raise
-        self._clock = clock
         self._checkpointer = Checkpointer(self._folder.database)
         self._checkpointer.watch(connection)
         self._writer = Writer(connection, clock, committed, self._checkpointer)
@@ -116,8 +117,8 @@ class SqliteStore:
 
     async def claim(self, demand: Demand, *, wait: float = 0.0) -> Sequence[Claimed]:
         """Take tasks from the pool."""
-        claimed: Sequence[Claimed] = await asyncio.shield(
-            self._writer.put(Kind.CLAIM, bulk.claim, demand, wait=wait)
+        claimed: Sequence[Claimed] = await self._writer.call(
+            Kind.CLAIM, bulk.claim, demand, wait=wait, undo=_give_back
         )
         return claimed
 
@@ -131,7 +132,7 @@ class SqliteStore:
 
     async def progress(self, lease: Lease, note: ProgressNote) -> None:
         """Note how far a task is."""
-        await self._writer.call(Kind.PROGRESS, bulk.note_progress, (lease, note, None))
+        await self._writer.call(Kind.PROGRESS, bulk.note_progress, (lease, None, note))
 
     async def attach(self, lease: Lease, artifact: Artifact) -> None:
         """Save an artifact."""
@@ -141,13 +142,14 @@ class SqliteStore:
         self, lease: Lease, outcome: Outcome, note: ProgressNote | None = None
     ) -> None:
         """End a claim."""
-        await self._writer.call(Kind.SETTLE, bulk.settle, (lease, outcome, note))
+        size = _size(outcome.result) if isinstance(outcome, Succeeded) else 0
+        await self._writer.call(Kind.SETTLE, bulk.settle, (lease, outcome, note), size)
 
     # Keeping
 
     async def release_due(self, limit: int) -> int:
         """Do what is due; asks a reader first, so that an idle store is not written to."""
-        now = self._clock.now()
+        now = self._writer.now
         if not await self._readers.call(lambda db: reading.anything_due(db, now)):
             return 0
         changed: int = await self._writer.call(Kind.CHANGE, changes.release_due, limit)
@@ -158,7 +160,7 @@ class SqliteStore:
 
         Explicit deadlines have an index; the default ones (a day) are looked at once a minute.
         """
-        now = self._clock.now()
+        now = self._writer.now
         late = list(await self._readers.call(lambda db: reading.late(db, now, limit)))
         if len(late) < limit and now - self._scanned_at >= _SCAN_EVERY:
             self._scanned_at = now
@@ -172,7 +174,7 @@ class SqliteStore:
 
     async def rescue(self, *, older_than: float) -> Rescue:
         """Give back the claims of silent workers."""
-        rescue: Rescue = await self._writer.call(Kind.LIFE, changes.rescue, older_than)
+        rescue: Rescue = await self._writer.call(Kind.RESCUE, changes.rescue, older_than)
         return rescue
 
     # Reading
@@ -245,11 +247,17 @@ class SqliteStore:
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
-        self._writer.close()
-        self._checkpointer.close()
-        self._readers.close()
-        self._folder.release()
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._folder.release)
+            stack.callback(self._readers.close)
+            stack.callback(self._checkpointer.close)
+            self._writer.close()
 
 
 def _size(payload: Payload) -> int:
     return len(payload.text or "")
+
+
+def _give_back(claimed: Iterable[Claimed]) -> Sequence[Intent]:
+    """What undoes a claim whose caller has gone."""
+    return [Intent(Kind.SETTLE, bulk.settle, (task.lease, Drained(), None)) for task in claimed]

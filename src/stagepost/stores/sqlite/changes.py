@@ -9,7 +9,7 @@ from stagepost.lifecycle import Blame, Change
 from stagepost.outcome import Failed, Outcome
 from stagepost.records import Artifact, NewTask, Rescue, Resume, Scope
 from stagepost.stores.sqlite.rows import TASK_COLUMNS, TASK_FIELDS, json, row_of, task_of
-from stagepost.stores.sqlite.writer import Transaction
+from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest, Lease, Status, Task
 
 _SELECT: Final = f"SELECT {TASK_COLUMNS} FROM tasks WHERE id = ?"
@@ -222,9 +222,9 @@ def _redrive_one(
 
 
 def _resume_data(resume: Resume) -> str | dict[str, str]:
-    if resume.from_step is not None:
-        return {"fromStep": resume.from_step}
-    return "fresh" if resume.fresh or resume.input is not None else "checkpoints"
+    if resume.fresh or resume.input is not None:
+        return "fresh"
+    return "checkpoints" if resume.from_step is None else {"fromStep": resume.from_step}
 
 
 def _forget_steps(tx: Transaction, task_id: str, resume: Resume) -> None:
@@ -284,21 +284,18 @@ def rescue(tx: Transaction, arguments: list[float]) -> Sequence[Rescue]:
 
 def _rescue(tx: Transaction, older_than: float) -> Rescue:
     silent_since = tx.now - round(older_than * 1000)
-    workers = _ids(tx, "SELECT id FROM workers WHERE beat_at <= ?", (silent_since,))
-    tasks: list[str] = []
-    for worker_id in workers:
-        held = _ids(tx, "SELECT id FROM tasks WHERE worker_id = ?", (worker_id,))
-        for task_id in held:
-            _give_back(tx, load(tx, task_id))
-        tasks += held
-        tx.execute("DELETE FROM workers WHERE id = ?", (worker_id,))
-    return Rescue(tuple(workers), tuple(tasks))
+    workers = _ids(tx, "DELETE FROM workers WHERE beat_at <= ? RETURNING id", (silent_since,))
+    held = _ids(tx, _ORPHANS, ())
+    for task_id in held:
+        task = load(tx, task_id)
+        _settle(tx, task, lifecycle.loss(task, Blame.UNKNOWN, tx.now))
+    return Rescue(tuple(workers), tuple(held))
 
 
-def _give_back(tx: Transaction, task: Task) -> None:
-    after = save(tx, task, lifecycle.lost(task, Blame.UNKNOWN, tx.now))
-    if after.status in {Status.FAILED, Status.DEAD_LETTER}:
-        _record_failure(tx, task, lifecycle.worker_lost(task))
+_ORPHANS: Final = """
+SELECT id FROM tasks WHERE worker_id IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = tasks.worker_id)"""
+"""Claims of workers that are gone, also of those that retired without having settled all."""
 
 
 def _ids(tx: Transaction, statement: str, bindings: tuple[Any, ...]) -> list[str]:

@@ -7,7 +7,7 @@ import orjson
 from stagepost.errors import NotFound
 from stagepost.records import ApiKey, Beat, WorkerRecord
 from stagepost.stores.sqlite.rows import json
-from stagepost.stores.sqlite.writer import Transaction
+from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest
 
 

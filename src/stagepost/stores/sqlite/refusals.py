@@ -1,0 +1,62 @@
+"""What an error of SQLite's, or of an intent's own data, means to the caller of a verb."""
+
+from typing import Final
+
+import apsw
+import orjson
+
+from stagepost.errors import Conflict, Invalid, StagepostError, StoreUnavailable
+
+_BROKEN: Final = (apsw.IOError, apsw.CorruptError, apsw.NotADBError)
+_PASSING: Final = (
+    apsw.FullError,
+    apsw.ReadOnlyError,
+    apsw.BusyError,
+    apsw.LockedError,
+    apsw.CantOpenError,
+    apsw.PermissionsError,
+    apsw.NoMemError,
+    apsw.InterruptError,
+)
+UNSTORABLE: Final = (
+    UnicodeError, orjson.JSONEncodeError, OverflowError, apsw.TooBigError, apsw.MismatchError,
+)  # fmt: skip
+"""The caller's own data can't be given to SQLite."""
+
+
+def breaks(error: Exception) -> bool:
+    """After this nobody can say what is on the disk: only a restart can."""
+    return isinstance(error, _BROKEN)
+
+
+def concerns_all(error: Exception) -> bool:
+    """The store itself is at fault, so that every intent would meet the same."""
+    return isinstance(error, _BROKEN + _PASSING)
+
+
+def reason(error: Exception) -> str:
+    """One sentence with the remedy."""
+    match error:
+        case apsw.FullError():
+            return "The disk of the data folder is full; free some space and try again."
+        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
+            return "The data folder has become read-only; make it writable and try again."
+        case apsw.BusyError() | apsw.LockedError():
+            return "Another program holds the data folder's database; end it and try again."
+        case apsw.CorruptError() | apsw.NotADBError():
+            return "The store's file is damaged; stop, and put a backup in its place."
+        case apsw.IOError():
+            return "The disk of the data folder failed; look at the system's log, then restart."
+        case _:
+            return f"The store could not do this ({type(error).__name__}: {error})."
+
+
+def refusal(error: Exception) -> StagepostError:
+    """What the caller of the intent that met this error is told."""
+    if isinstance(error, StagepostError):
+        return error
+    if isinstance(error, apsw.ConstraintError):
+        return Conflict("Something of this id or name is there already.")
+    if isinstance(error, UNSTORABLE):
+        return Invalid(f"The store can't hold this ({error}).", [((), str(error))])
+    return StoreUnavailable(reason(error))
