@@ -7,12 +7,7 @@ import pytest
 
 from stagepost.clock import Clock, SystemClock
 from stagepost.testing import FakeClock
-
-
-async def asleep(clock: FakeClock, sleepers: int) -> None:
-    async with asyncio.timeout(5):
-        while clock.sleepers < sleepers:
-            await asyncio.sleep(0)
+from support.waiting import until
 
 
 async def test_time_stands_still_until_it_is_advanced() -> None:
@@ -32,7 +27,7 @@ async def test_sleepers_wake_in_order_of_their_time() -> None:
     async with asyncio.TaskGroup() as group:
         for seconds in (3.0, 1.0, 2.0):
             group.create_task(sleep(seconds))
-        await asleep(clock, 3)
+        await until(lambda: clock.sleepers == 3)
         clock.advance(2.5)
         await asyncio.sleep(0.01)
         assert woken == [1.0, 2.0]
@@ -48,7 +43,7 @@ async def test_a_sleep_of_nothing_yields_once() -> None:
 async def test_a_cancelled_sleeper_is_forgotten() -> None:
     clock = FakeClock()
     sleeper = asyncio.create_task(clock.sleep(1))
-    await asleep(clock, 1)
+    await until(lambda: clock.sleepers == 1)
     sleeper.cancel()
     with pytest.raises(asyncio.CancelledError):
         await sleeper
@@ -61,7 +56,7 @@ async def test_a_sleeper_in_another_loop_is_woken() -> None:
     clock = FakeClock()
     thread = threading.Thread(target=lambda: asyncio.run(clock.sleep(1)))
     thread.start()
-    await asleep(clock, 1)
+    await until(lambda: clock.sleepers == 1)
     clock.advance(1)
     await asyncio.to_thread(thread.join, 5)
     assert not thread.is_alive()

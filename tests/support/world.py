@@ -40,8 +40,6 @@ EVERYBODY = Scope(None)
 ASKED = CancelRequest("ada", "no need")
 LANES = {"interactive": 8, "batch": 1}
 DAY = 86_400.0
-PATIENCE = 10.0
-"""Seconds of real time after which a test that waits gives up."""
 
 
 async def open_sqlite(
