@@ -46,7 +46,10 @@ class Conflict(StagepostError):
 
 
 class StoreUnavailable(Retryable):
-    """The store can't take writes now; nothing of this call was kept."""
+    """The store can't take writes now.
+
+    Nothing of this call was kept, unless the disk itself failed: then nobody can say.
+    """
 
 
 class QueueFull(Retryable):
@@ -70,7 +73,7 @@ class NotFound(Terminal):
 
 
 class Invalid(Terminal):
-    """An input fails its model.
+    """An input fails its model, or holds what no store can keep.
 
     `errors` holds one `(location, message)` for each fault; a location is a path of names and
     list positions.
@@ -82,7 +85,7 @@ class Invalid(Terminal):
 
 
 class LeaseLost(Conflict):
-    """The claim that this write belongs to no longer owns its task."""
+    """The claim that this write belongs to no longer owns its task, or its worker is given up."""
 
 
 class IllegalTransition(Conflict):

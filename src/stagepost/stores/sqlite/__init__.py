@@ -213,7 +213,9 @@ class SqliteStore:
 
     async def lanes(self, names: Sequence[str]) -> Sequence[LaneRecord]:
         """Each lane's state."""
-        return await self._readers.call(lambda db: reading.lanes(db, names))
+        rates, now = self._writer.rates, self._writer.now
+        rated = [(name, *rates.of(name, now)) for name in names]
+        return await self._readers.call(lambda db: reading.lanes(db, rated))
 
     async def workers(self) -> Sequence[WorkerRecord]:
         """The workers that live."""

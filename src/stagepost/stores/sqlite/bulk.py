@@ -70,7 +70,7 @@ UPDATE tasks SET status = 'COMPLETED', lease_id = NULL, worker_id = NULL, progre
     cancel = NULL, failure_kind = NULL, error_message = NULL, seq = seq + 1, ended_at = ?2,
     result = j.value->>3, result_size = j.value->>4, result_blob = j.value->>5
 FROM json_each(?1) AS j WHERE {_OWNED}
-RETURNING tasks.id, seq, ?2 - coalesce(started_at, ?2), trace_id"""
+RETURNING tasks.id, seq, ?2 - coalesce(started_at, ?2), trace_id, lane"""
 
 _COMPLETED_EVENTS: Final = """
 INSERT INTO events (task_id, seq, kind, data, at)
@@ -209,6 +209,7 @@ def _succeed(tx: Transaction, arguments: list[Fenced]) -> dict[str, tuple[Any, .
             changes.keep_blob(tx, blob)
     tx.execute(_COMPLETED_EVENTS, (json(list(done.values())), tx.now))
     tx.events.extend([(row[0], row[1]) for row in done.values()])
+    tx.completions.extend([row[4] for row in done.values()])
     return done
 
 

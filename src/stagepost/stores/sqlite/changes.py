@@ -43,6 +43,7 @@ def insert(tx: Transaction, change: Change, new: NewTask) -> None:
     if not inline:
         tx.execute("INSERT INTO inputs VALUES (?, ?)", (task.id, new.input))
     if task.status is Status.QUEUED:
+        tx.arrivals.append(task.lane)
         _enter_pool(tx, task)
     _append(tx, change)
 
@@ -55,6 +56,8 @@ def save(tx: Transaction, before: Task, change: Change) -> Task:
     if before.status is Status.QUEUED and task.status is not Status.QUEUED:
         _leave_pool(tx, before)
     elif task.status is Status.QUEUED and before.status is not Status.QUEUED:
+        if before.status is Status.PENDING:
+            tx.arrivals.append(task.lane)
         _enter_pool(tx, task)
     if task.cancel is not None and before.cancel is None and task.status is Status.RUNNING:
         tx.cancels.append(task.id)

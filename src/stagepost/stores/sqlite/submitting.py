@@ -63,6 +63,7 @@ def _insert_plain(tx: Transaction, plain: list[NewTask]) -> None:
     for statement in (_TASKS, _POOL, _EVENTS):
         tx.execute(statement, (rows, tx.now))
     tx.events.extend([(new.id, 1) for new in plain])
+    tx.arrivals.extend([new.lane for new in plain])
     tx.pooled = True
 
 

@@ -20,8 +20,16 @@ class Transaction:
         self.now = now
         self.events: list[tuple[str, int]] = []
         self.cancels: list[str] = []
+        self.arrivals: list[str] = []
+        self.completions: list[str] = []
+        """Lanes of tasks that came into the pool for the first time, and that were completed."""
         self.pooled = False
         """Set when something was put into the pool."""
+
+    @property
+    def noted(self) -> tuple[list[Any], ...]:
+        """All that is told to others after the commit."""
+        return self.events, self.cancels, self.arrivals, self.completions
 
     def execute(self, statement: str, bindings: Sequence[Any] = ()) -> None:
         """Run a statement whose rows nobody wants."""
@@ -55,7 +63,8 @@ def apply_singly(transaction: Transaction, intents: Sequence[Intent]) -> Results
 
 
 def _alone(transaction: Transaction, intent: Intent) -> Any:
-    known = len(transaction.events), len(transaction.cancels)
+    noted = transaction.noted
+    lengths = [len(items) for items in noted]
     transaction.execute("SAVEPOINT intent")
     try:
         ((_, answer),) = apply_grouped(transaction, [intent])
@@ -63,7 +72,8 @@ def _alone(transaction: Transaction, intent: Intent) -> Any:
         if concerns_all(error):
             raise
         transaction.execute("ROLLBACK TO intent")
-        del transaction.events[known[0] :], transaction.cancels[known[1] :]
+        for items, length in zip(noted, lengths, strict=True):
+            del items[length:]
         answer = refusal(error)
     transaction.execute("RELEASE intent")
     return answer
