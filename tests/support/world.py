@@ -71,7 +71,7 @@ def new_task(**changes: Any) -> NewTask:
 
 def payload(text: str = '{"ok":true}') -> Payload:
     """A JSON value kept in its row."""
-    return Payload(text, len(text.encode()))
+    return Payload(text, len(text.encode("utf-8", "surrogatepass")))
 
 
 def checkpoint(path: str = "read#1", text: str = "1", **changes: Any) -> Checkpoint:
@@ -101,17 +101,24 @@ class Hand:
 class World:
     """One store, its clock and its bells."""
 
-    def __init__(self, open_store: Opener, folder: Path, clock: FakeClock) -> None:
+    def __init__(
+        self,
+        open_store: Opener,
+        folder: Path,
+        clock: FakeClock,
+        committed: Callable[[Committed], None] | None = None,
+    ) -> None:
         self.folder = folder
         self.clock = clock
         self.bells: list[Committed] = []
+        self.committed = committed or self.bells.append
         self.store: Store
         self._open = open_store
         self._hand: Hand | None = None
 
     async def open(self) -> None:
         """Open the store, for the first time or again."""
-        self.store = await self._open(self.folder, self.clock, self.bells.append)
+        self.store = await self._open(self.folder, self.clock, self.committed)
 
     async def reopen(self) -> None:
         """Close the store and open it again, as a restart does."""
@@ -221,13 +228,15 @@ async def standing(call: Awaitable[Any]) -> "asyncio.Task[Any]":
     task = asyncio.ensure_future(call)
     await asyncio.sleep(0.05)
     assert not task.done()
-    return task  # type: ignore[return-value]
+    return task
 
 
 @asynccontextmanager
-async def a_world(open_store: Opener, folder: Path) -> AsyncIterator[World]:
+async def a_world(
+    open_store: Opener, folder: Path, committed: Callable[[Committed], None] | None = None
+) -> AsyncIterator[World]:
     """A world that is closed in the end."""
-    world = World(open_store, folder, FakeClock())
+    world = World(open_store, folder, FakeClock(), committed)
     await world.open()
     try:
         yield world
