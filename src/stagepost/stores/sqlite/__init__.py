@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import apsw
+
 from stagepost.bus import Committed
 from stagepost.clock import Clock
 from stagepost.event import Event
@@ -58,13 +60,13 @@ class SqliteStore:
     def __init__(self, folder: Path, clock: Clock, committed: Callable[[Committed], None]) -> None:
         self._folder = DataFolder(folder)
         try:
-            connection = open_writer(self._folder)
+            self._connection = open_writer(self._folder)
         except BaseException:
             self._folder.release()
             raise
         self._checkpointer = Checkpointer(self._folder.database)
-        self._checkpointer.watch(connection)
-        self._writer = Writer(connection, clock, committed, self._checkpointer)
+        self._checkpointer.watch(self._connection)
+        self._writer = Writer(self._connection, clock, committed, self._checkpointer)
         self._readers = Readers(self._folder.database)
         self._scanned_at = 0
 
@@ -249,11 +251,17 @@ class SqliteStore:
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
+        # If its thread can't be ended it still owns the folder, until the process ends.
+        self._writer.end()
+        if self._writer.broken is not None:
+            # What a failing disk gives back may not be moved into the file unchecked.
+            self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         with contextlib.ExitStack() as stack:
             stack.callback(self._folder.release)
-            stack.callback(self._readers.close)
+            # The last connection to go moves the log into the file, which a reader can't.
+            stack.callback(self._connection.close)
             stack.callback(self._checkpointer.close)
-            self._writer.close()
+            stack.callback(self._readers.close)
 
 
 def _size(payload: Payload) -> int:

@@ -27,7 +27,7 @@ class Checkpointer:
     """Watches the log's length after each commit."""
 
     def __init__(self, database: Path) -> None:
-        self._connection = open_checkpointing(database)
+        self._database = database
         self._wanted = threading.Event()
         self._closing = False
         self._pages = 0
@@ -70,16 +70,21 @@ class Checkpointer:
         self._closing = True
         self._wanted.set()
         self._thread.join(30)
-        if not self._thread.is_alive():
-            self._connection.close()
 
     def _run(self) -> None:
+        connection: apsw.Connection | None = None
         while True:
             self._wanted.wait()
             if self._closing:
                 break
-            self._checkpoint(self._connection, "PASSIVE")
+            try:
+                connection = connection or open_checkpointing(self._database)
+                self._checkpoint(connection, "PASSIVE")
+            except apsw.Error as error:
+                _log.warning("a checkpoint of the log was put off: %s", refusals.reason(error))
             self._wanted.clear()
+        if connection is not None:
+            connection.close()
 
     def _checkpoint(self, connection: apsw.Connection, mode: str) -> None:
         try:

@@ -11,7 +11,7 @@ from typing import Final
 import apsw
 
 from stagepost.errors import StoreRefused
-from stagepost.stores.sqlite import schema
+from stagepost.stores.sqlite import refusals, schema
 
 DATABASE: Final = "stagepost.db"
 BUSY_TIMEOUT: Final = 5_000
@@ -172,8 +172,11 @@ def _keep_a_copy(connection: apsw.Connection, database: Path) -> None:
     partial.unlink(missing_ok=True)
     try:
         copy = apsw.Connection(str(partial))
-        with contextlib.closing(copy), copy.backup("main", connection, "main") as backup:
-            backup.step()
+        with contextlib.closing(copy):
+            with copy.backup("main", connection, "main") as backup:
+                backup.step()
+            # One file by itself, without a log beside it.
+            copy.pragma("journal_mode", "delete")
         partial.replace(database.with_name(f"{DATABASE}.v{version}"))
     finally:
         partial.unlink(missing_ok=True)
@@ -210,11 +213,11 @@ def _refusals(database: Path) -> Iterator[None]:
 
 
 def _why(database: Path, error: apsw.Error) -> str:
+    if refusals.is_full(error):
+        return _full(database.parent)
     match error:
         case apsw.NotADBError() | apsw.CorruptError():
             return _corrupt(database, str(error))
-        case apsw.FullError():
-            return _full(database.parent)
         case apsw.BusyError() | apsw.LockedError():
             return f"{database} is held by another program; end that one and start again."
         case apsw.CantOpenError() | apsw.ReadOnlyError() | apsw.PermissionsError():

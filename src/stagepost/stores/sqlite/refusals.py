@@ -24,9 +24,16 @@ UNSTORABLE: Final = (
 """The caller's own data can't be given to SQLite."""
 
 
+def is_full(error: Exception) -> bool:
+    """There is no room on the disk; that for the log's index is asked for apart from the rest."""
+    if isinstance(error, apsw.IOError):
+        return error.extendedresult in {apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMOPEN}
+    return isinstance(error, apsw.FullError)
+
+
 def breaks(error: Exception) -> bool:
     """After this nobody can say what is on the disk: only a restart can."""
-    return isinstance(error, _BROKEN)
+    return isinstance(error, _BROKEN) and not is_full(error)
 
 
 def concerns_all(error: Exception) -> bool:
@@ -36,9 +43,9 @@ def concerns_all(error: Exception) -> bool:
 
 def reason(error: Exception) -> str:
     """One sentence with the remedy."""
+    if is_full(error):
+        return "The disk of the data folder is full; free some space and try again."
     match error:
-        case apsw.FullError():
-            return "The disk of the data folder is full; free some space and try again."
         case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
             return "The data folder has become read-only; make it writable and try again."
         case apsw.BusyError() | apsw.LockedError():

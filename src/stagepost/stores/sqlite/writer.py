@@ -61,7 +61,8 @@ class Writer:
         self._standing: list[Intent] = []  # claims that found nothing yet
         self._closing = False
         self._ended = False
-        self._broken: str | None = None
+        self.broken: str | None = None
+        """Why nothing is written any more, until a restart."""
         self._last_now = 0
         self._thread = threading.Thread(target=self._run, name="stagepost-writer", daemon=True)
         self._thread.start()
@@ -98,14 +99,13 @@ class Writer:
         self._check_again()
         return future
 
-    def close(self) -> None:
+    def end(self) -> None:
         """Commit what is queued, then end the thread. Blocks, at most a minute."""
         self._closing = True
         self._inbox.wake()
         self._thread.join(_END_LIMIT)
         if self._thread.is_alive():
             raise StoreUnavailable("The store's disk has not answered for a minute.")
-        self._connection.close()
 
     @property
     def now(self) -> int:
@@ -118,8 +118,8 @@ class Writer:
         self._check_again()
 
     def _check(self) -> None:
-        if self._closing or self._broken is not None:
-            raise StoreUnavailable(self._broken or _CLOSING)
+        if self._closing or self.broken is not None:
+            raise StoreUnavailable(self.broken or _CLOSING)
 
     def _check_again(self) -> None:
         # The thread may have ended between the check and the put.
@@ -164,8 +164,8 @@ class Writer:
         self._answer(results + self._end_patience({id(intent) for intent, _ in results}))
 
     def _commit(self, others: list[Intent], claims: list[Intent]) -> Results:
-        if self._broken is not None:
-            return self._refuse(others + self._standing, StoreUnavailable(self._broken))
+        if self.broken is not None:
+            return self._refuse(others + self._standing, StoreUnavailable(self.broken))
         try:
             transaction, results = self._transact(apply_grouped, others, claims)
         except Exception as error:  # noqa: BLE001  # told to whom it concerns
@@ -176,7 +176,7 @@ class Writer:
         self._ring(transaction)
         self.rates.note(transaction.now, transaction.arrivals, transaction.completions)
         self._checkpointer.after_commit(self._connection)
-        self._broken = self._checkpointer.broken
+        self.broken = self._checkpointer.broken
         return results
 
     def _transact(
@@ -203,7 +203,7 @@ class Writer:
     def _refuse(self, intents: list[Intent], error: Exception) -> Results:
         told = refusals.refusal(error)
         if refusals.breaks(error) or self._connection.in_transaction:
-            self._broken = str(told)
+            self.broken = str(told)
             _log.critical("the store takes no more writes: %s", told, exc_info=error)
         _log.error("%d writes were refused: %s", len(intents), told)
         # An exception for each, since whoever raises one hangs its own traceback on it.
