@@ -181,7 +181,7 @@ class Twins:
 
     async def cancel(self, which: int, by: str) -> None:
         request = CancelRequest(by, "no need")
-        for task_id in self.task_ids(which):
+        for task_id in self.task_ids(which, Status.RUNNING if which else None):
             before = self.model.tasks[task_id]
             await self.both(
                 [(self.world.cancel(task_id, request), lambda: self.model.cancel(task_id, request))]
