@@ -1,9 +1,10 @@
-"""A full, failing or read-only disk: said in one sentence, and nothing that was answered is lost."""
+"""A full or failing disk: said in one sentence, and nothing that was answered is lost."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from stagepost.errors import StoreRefused, StoreUnavailable
 from stagepost.records import Filter
 from stagepost.stores.sqlite import SqliteStore, checkpointer
 from stagepost.task import Status
+from stagepost.testing import FakeClock
 from support.faulty_vfs import Fault, FaultyDisk, disk_full, faulty_disk, sync_failed, write_failed
 from support.leftovers import nothing_left
 from support.small_disk import SmallDisk, small_disk
@@ -42,15 +44,23 @@ async def world(disk: SmallDisk) -> AsyncIterator[World]:
         yield world
 
 
-async def submit_until_full(world: World) -> list[str]:
+async def submit_until_full(world: World, message: str = "is full; free some space") -> list[str]:
+    """Submit until it is refused with such words; answers what was accepted before."""
     accepted: list[str] = []
     for _ in range(10_000):
-        try:
-            accepted.append(await world.submit(input=BIG))
-        except StoreUnavailable as refusal:
-            assert str(refusal).startswith("The disk of the data folder is full; free some space")
+        answer = await told(world.submit(input=BIG))
+        if isinstance(answer, Exception):
+            assert message in str(answer)
             return accepted
-    raise AssertionError("the disk never became full")
+        accepted.append(answer)
+    raise AssertionError("no write was ever refused")
+
+
+async def told(call: Awaitable[Any]) -> Any:
+    """What a call answered, or why it was refused."""
+    answer: Any = (await asyncio.gather(call, return_exceptions=True))[0]
+    assert isinstance(answer, StoreUnavailable) or not isinstance(answer, BaseException)
+    return answer
 
 
 # Full
@@ -83,9 +93,7 @@ async def test_a_full_disk_refuses_writes_and_loses_none(world: World, disk: Sma
 async def test_readiness_goes_and_comes_back(world: World, disk: SmallDisk) -> None:
     disk.fill()
     for _ in range(2_000):
-        try:
-            await world.store.ping()
-        except StoreUnavailable:
+        if await told(world.store.ping()) is not None:
             break
     else:
         raise AssertionError("the store never said so")
@@ -98,11 +106,9 @@ async def test_a_waiting_claim_is_told_of_a_full_disk(world: World, disk: SmallD
     disk.fill()
     await submit_until_full(world)
     async with asyncio.timeout(PATIENCE):
-        # It was served with what came before the disk was full, or it was told.
-        try:
-            assert len(await waiting) == 1
-        except StoreUnavailable as refusal:
-            assert "full" in str(refusal)
+        answer = await told(waiting)
+    # It was served with what came before the disk was full, or it was told.
+    assert "full" in str(answer) if isinstance(answer, Exception) else len(answer) == 1
 
 
 async def test_many_writers_at_once_on_a_full_disk_are_all_answered(
@@ -124,7 +130,7 @@ async def test_many_writers_at_once_on_a_full_disk_are_all_answered(
 async def test_opening_on_a_full_disk(disk: SmallDisk) -> None:
     disk.fill()
     with nothing_left(), pytest.raises(StoreRefused, match="is full; free some space") as caught:
-        SqliteStore(disk.folder / "data", _Clock(), lambda _: None)
+        SqliteStore(disk.folder / "data", FakeClock(), lambda _: None)
     assert "\n" not in str(caught.value)
     disk.free()
     async with a_world(open_sqlite, disk.folder / "data") as world:
@@ -136,27 +142,19 @@ async def test_opening_a_store_again_on_a_full_disk(disk: SmallDisk) -> None:
         task_id = await world.submit()
     disk.fill()
     # It opens for reading, or says why not; it never loses anything.
-    try:
-        async with a_world(open_sqlite, disk.folder / "data") as world:
-            assert await world.status(task_id) is Status.QUEUED
-            await submit_until_full(world)
-    except StoreRefused as refusal:
+    reopened = World(open_sqlite, disk.folder / "data", FakeClock())
+    (refusal,) = await asyncio.gather(reopened.open(), return_exceptions=True)
+    if refusal is None:
+        assert await reopened.status(task_id) is Status.QUEUED
+        await submit_until_full(reopened)
+        await reopened.store.close()
+    else:
+        assert isinstance(refusal, StoreRefused)
         assert "is full" in str(refusal)
     disk.free()
     async with a_world(open_sqlite, disk.folder / "data") as world:
         assert await world.status(task_id) is Status.QUEUED
         await world.submit(input=BIG)
-
-
-class _Clock:
-    def now(self) -> int:
-        return 1_700_000_000_000
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    async def sleep(self, seconds: float) -> None:
-        raise AssertionError(seconds)
 
 
 # Failing
@@ -243,10 +241,7 @@ async def test_a_failed_checkpoint_of_the_log_ends_writing_too(
     monkeypatch.setattr(checkpointer, "_START", 1)
     async with a_world(open_sqlite, tmp_path / "data") as world:
         faulty.fault = at("sync", ".db", sync_failed())
-        accepted: list[str] = []
-        with pytest.raises(StoreUnavailable, match="disk of the data folder failed"):
-            for _ in range(1_000):
-                accepted.append(await world.submit())
+        accepted = await submit_until_full(world, "The disk of the data folder failed")
     faulty.fault = None
     async with a_world(open_sqlite, tmp_path / "data") as world:
         there = {task.id for task in await world.store.find(EVERYBODY, ALL)}
@@ -281,8 +276,8 @@ async def test_opening_on_a_failing_disk(
     faulty: FaultyDisk, tmp_path: Path, operation: str
 ) -> None:
     faulty.fault = at(operation, "", write_failed() if operation == "write" else sync_failed())
-    with nothing_left(), pytest.raises(StoreRefused, match="failed .*; look at the system's log"):
-        SqliteStore(tmp_path / "data", _Clock(), lambda _: None)
+    with nothing_left(), pytest.raises(StoreRefused, match=r"failed .*; look at the system's log"):
+        SqliteStore(tmp_path / "data", FakeClock(), lambda _: None)
 
 
 # Damage that shows later

@@ -73,7 +73,7 @@ def test_a_new_folder_is_synced_into_its_parent(
 ) -> None:
     synced = []
     monkeypatch.setattr(
-        folder.os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}"))
+        os, "fsync", lambda fd: synced.append(str(Path(f"/proc/self/fd/{fd}").readlink()))
     )
     asyncio.run(open_it(tmp_path / "a" / "data").close())
     assert {str(tmp_path), str(tmp_path / "a")} <= set(synced)
@@ -133,7 +133,7 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
     ),
     "a page of zeros": lambda database: overwrite(database, a_leaf(database), bytes(4096)),
     "cut short": lambda database: os.truncate(database, database.stat().st_size // 2),
-    "text": lambda database: database.write_text("dear diary\n" * 500),
+    "text": lambda database: overwrite(database, 0, b"dear diary\n" * 500),
 }
 
 

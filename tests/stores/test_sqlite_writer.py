@@ -87,6 +87,35 @@ async def test_a_claim_sees_what_its_batch_queued(world: World) -> None:
     assert len(world.bells) == 1
 
 
+async def test_an_end_is_written_after_what_its_claim_has_in_flight(world: World) -> None:
+    claimed = await world.running()
+    store, lease = world.store, claimed.lease
+    answers = await gather_held(
+        world,
+        world.cancel(claimed.task_id),
+        store.settle(lease, succeeded()),
+        store.checkpoint(lease, checkpoint()),
+        store.progress(lease, note(20)),
+    )
+    assert [type(answer) for answer in answers[1:]] == [type(None)] * 3
+    assert isinstance(answers[0], Conflict)
+    assert await world.kinds(claimed.task_id) == [
+        "queued", "started", "progress", "step", "completed",
+    ]  # fmt: skip
+
+
+async def test_a_last_word_in_the_batch_of_a_rescue_counts(world: World) -> None:
+    claimed = await world.running()
+    world.clock.advance(60)
+    rescue, answer = await gather_held(
+        world,
+        world.store.rescue(older_than=15),
+        world.store.settle(claimed.lease, succeeded()),
+    )
+    assert (rescue.tasks, answer) == ((), None)
+    assert await world.status(claimed.task_id) is Status.COMPLETED
+
+
 # Bad intents
 
 

@@ -1,6 +1,5 @@
 """What an engine part that was closed must not leave behind."""
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ def _descriptors() -> dict[str, str]:
     there = {}
     for handle in Path("/proc/self/fd").iterdir():
         try:
-            there[handle.name] = os.readlink(handle)
+            there[handle.name] = str(handle.readlink())
         except OSError:
             continue  # the descriptor that listed the others
     return there

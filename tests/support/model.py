@@ -115,18 +115,9 @@ class Model:
         if note is not None:
             self.progress(lease, note)
         self._apply(lifecycle.saved(self.tasks[task.id], step))
-        saved.append(
-            SavedStep(
-                step.path,
-                step.name,
-                step.input_hash,
-                step.value,
-                task.attempt,
-                task.fence,
-                self.now - step.took,
-                self.now,
-            )  # fmt: skip
-        )
+        began, ended = self.now - step.took, self.now
+        kept = SavedStep(*step[:4], task.attempt, task.fence, began, ended)
+        saved.append(kept)
 
     def settle(self, lease: Lease, outcome: Outcome, note: ProgressNote | None) -> None:
         """End a claim."""

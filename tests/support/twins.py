@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from stagepost.choice import LaneTurns
@@ -146,7 +147,7 @@ class Twins:
             [
                 (
                     self.world.store.settle(lease, outcome, noted),
-                    lambda lease=lease, outcome=outcome: self.model.settle(lease, outcome, noted),
+                    partial(self.model.settle, lease, outcome, noted),
                 )
                 for lease, outcome in zip(leases, outcomes, strict=False)
             ]
@@ -159,7 +160,7 @@ class Twins:
                 [
                     (
                         self.world.store.checkpoint(lease, *step),
-                        lambda step=step: self.model.checkpoint(lease, *step),
+                        partial(self.model.checkpoint, lease, *step),
                     )
                     for step in steps
                 ]
@@ -172,7 +173,7 @@ class Twins:
             [
                 (
                     self.world.store.progress(lease, told),
-                    lambda lease=lease, told=told: self.model.progress(lease, told),
+                    partial(self.model.progress, lease, told),
                 )
                 for told in notes
                 for lease in leases
@@ -184,7 +185,12 @@ class Twins:
         for task_id in self.task_ids(which, Status.RUNNING if which else None):
             before = self.model.tasks[task_id]
             await self.both(
-                [(self.world.cancel(task_id, request), lambda: self.model.cancel(task_id, request))]
+                [
+                    (
+                        self.world.cancel(task_id, request),
+                        partial(self.model.cancel, task_id, request),
+                    )
+                ]
             )
             if before.status is Status.RUNNING and before.cancel is None:
                 assert self.world.bells[-1].cancels == [task_id]
@@ -193,12 +199,12 @@ class Twins:
         request = CancelRequest("ada", "")
         for task_id in self.task_ids(which, Status.DEAD_LETTER):
             call = self.world.store.discard(task_id, EVERYBODY, request)
-            await self.both([(call, lambda: self.model.discard(task_id, request))])
+            await self.both([(call, partial(self.model.discard, task_id, request))])
 
     async def redrive(self, which: int, resume: Resume, attempts: int) -> None:
         for task_id in self.task_ids(which, Status.DEAD_LETTER):
             call = self.world.store.redrive(task_id, EVERYBODY, "ada", resume, attempts)
-            await self.both([(call, lambda: self.model.redrive(task_id, "ada", resume, attempts))])
+            await self.both([(call, partial(self.model.redrive, task_id, "ada", resume, attempts))])
 
     async def time_passes(self, seconds: float) -> None:
         self.world.clock.advance(seconds)

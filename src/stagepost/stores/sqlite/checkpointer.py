@@ -63,7 +63,7 @@ class Checkpointer:
         self._checkpoint(connection, "RESTART")
         connection.set_busy_timeout(BUSY_TIMEOUT)
         # If it was in vain, the next try comes after so much more, not at every commit.
-        self._reset_at = self._pages + _RESET
+        self._reset_at = self._pages + _RESET // 2
 
     def close(self) -> None:
         """End the thread. Blocks, at most half a minute."""

@@ -27,7 +27,11 @@ UNSTORABLE: Final = (
 def is_full(error: Exception) -> bool:
     """There is no room on the disk; that for the log's index is asked for apart from the rest."""
     if isinstance(error, apsw.IOError):
-        return error.extendedresult in {apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMOPEN}
+        # An attribute that the typing of apsw does not know.
+        return getattr(error, "extendedresult", None) in {
+            apsw.SQLITE_IOERR_SHMSIZE,
+            apsw.SQLITE_IOERR_SHMOPEN,
+        }
     return isinstance(error, apsw.FullError)
 
 
