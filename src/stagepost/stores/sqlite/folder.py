@@ -4,6 +4,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,9 @@ BUSY_TIMEOUT: Final = 5_000
 """Milliseconds to wait for another program that holds the database."""
 
 _LOCK: Final = "lock"
+_ORPHANS_LAST: Final = 5.0
+# Seconds. A process that was killed may leave children that share its lock and are about to end.
+_ORPHANS_POLL: Final = 0.02
 _MAGIC: Final = b"SQLite format 3\x00"
 _APPLICATION_ID: Final = slice(68, 72)  # of the file's header, big-endian
 _QUICK_CHECK_UP_TO: Final = 64 * 1024 * 1024
@@ -105,20 +109,45 @@ def _lock(path: Path) -> int:
     except OSError as error:
         raise StoreRefused(_unwritable(path, error)) from error
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _take(handle, path)
         # Always of one length, so that a full disk has nothing to refuse after the first time.
         os.pwrite(handle, f"{os.getpid():<20}\n".encode("ascii"), 0)
-    except BlockingIOError as error:
-        holder = os.read(handle, 64).decode("ascii", "replace").strip() or "unknown"
-        os.close(handle)
-        raise StoreRefused(
-            f"The data folder {path} is in use by process {holder}; "
-            "stop that one or choose another folder with --data."
-        ) from error
     except OSError as error:
         os.close(handle)
         raise StoreRefused(_unwritable(path, error)) from error
+    except BaseException:
+        os.close(handle)
+        raise
     return handle
+
+
+def _take(handle: int, path: Path) -> None:
+    give_up_at = time.monotonic() + _ORPHANS_LAST
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(handle, 64, 0).decode("ascii", "replace").strip() or "unknown"
+            if _lives(holder) or time.monotonic() > give_up_at:
+                raise StoreRefused(
+                    f"The data folder {path} is in use by process {holder}; "
+                    "stop that one or choose another folder with --data."
+                ) from error
+            time.sleep(_ORPHANS_POLL)
+        else:
+            return
+
+
+def _lives(holder: str) -> bool:
+    if not holder.isdigit():
+        return True
+    try:
+        os.kill(int(holder), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _make(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,6 +18,8 @@ Answer = TypeVar("Answer")
 
 _THREADS: Final = 2
 _MOST_WAITING: Final = 10_000
+_LIMIT: Final = 30.0  # seconds for one read
+_LOOK_EVERY: Final = 100_000  # steps of SQLite's machine, some milliseconds
 _CLOSING: Final = "The store is closing; try again in a moment."
 
 
@@ -57,6 +60,7 @@ class Readers:
             raise StoreUnavailable(_CLOSING)
         try:
             connection = self._connection()
+            self._local.until = time.monotonic() + _LIMIT
             with connection:
                 answer = read(connection)
         except (apsw.Error, *refusals.UNSTORABLE) as error:
@@ -67,10 +71,15 @@ class Readers:
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = open_reader(self._database)
+            connection.set_progress_handler(self._too_late, _LOOK_EVERY)
             self._local.connection = connection
             with self._lock:
                 self._connections.append(connection)
         return connection
+
+    def _too_late(self) -> bool:
+        until: float = self._local.until
+        return time.monotonic() > until
 
     def _count(self, change: int) -> None:
         with self._lock:

@@ -56,6 +56,8 @@ def reason(error: Exception) -> str:
             return "Another program holds the data folder's database; end it and try again."
         case apsw.CorruptError() | apsw.NotADBError():
             return "The store's file is damaged; stop, and put a backup in its place."
+        case apsw.InterruptError():
+            return "The store took too long to answer; ask for less."
         case apsw.IOError():
             return "The disk of the data folder failed; look at the system's log, then restart."
         case _:
