@@ -113,6 +113,41 @@ def test_a_folder_in_use_by_another_process_until_that_one_is_killed(data: Path)
     asyncio.run(open_it(data).close())
 
 
+FORK = """
+import os, signal, sys, time
+from pathlib import Path
+from stagepost.clock import SystemClock
+from stagepost.stores.sqlite import SqliteStore
+store = SqliteStore(Path(sys.argv[1]), SystemClock(), lambda news: None)
+if os.fork() == 0:
+    print(os.getpid(), flush=True)
+    time.sleep(0.3)
+    os._exit(0)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_children_of_a_killed_process_that_still_share_its_lock_are_waited_for(data: Path) -> None:
+    killed = subprocess.run(
+        [sys.executable, "-c", FORK, str(data)],
+        stdout=subprocess.DEVNULL,
+        timeout=60,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    asyncio.run(open_it(data).close())
+
+
+def test_whoever_keeps_the_lock_for_long_is_named(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "_ORPHANS_LAST", 0.05)
+    monkeypatch.setattr(folder, "_lives", lambda _: False)
+    store = open_it(data)
+    assert f"in use by process {os.getpid()}" in refusal(data)
+    asyncio.run(store.close())
+
+
 def overwrite(database: Path, offset: int, data: bytes) -> None:
     with database.open("r+b") as file:
         file.seek(offset)
