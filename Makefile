@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 FILE ?=
 
-.PHONY: help setup demo test check format bench clean
+.PHONY: help setup demo test chaos check format bench clean
 
 help: ## what can be done here
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -26,6 +26,10 @@ demo: setup ## review a contract with live progress (FILE=path for your own)
 test: setup ## run every test, the real services included
 	@$(BIN)/python -m pytest $(ARGS)
 
+chaos: setup ## kill the engine at random for a quarter of an hour (CHAOS_TIMES=, CHAOS_SEED=)
+	@CHAOS_TIMES=$${CHAOS_TIMES:-20} CHAOS_SEED=$${CHAOS_SEED:-$$RANDOM} \
+		$(BIN)/python -m pytest tests/chaos --timeout=3600 $(ARGS)
+
 check: setup ## format, lint, types, layers
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -40,4 +44,4 @@ bench: setup ## measure against peers and bare limits (docs/performance.md)
 	@$(BIN)/python -m bench $(ARGS)
 
 clean: ## remove what the other targets made
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,6 +1,7 @@
 """Stagepost runs long AI tasks behind a product: submit, 202 at once, live progress, result."""
 
 from stagepost.client import Caller, Client, Options
+from stagepost.context import Context
 from stagepost.errors import (
     AmbiguousStep,
     CodeChanged,
@@ -26,6 +27,7 @@ __all__ = [
     "CodeChanged",
     "Conflict",
     "ContentPolicy",
+    "Context",
     "InvalidInput",
     "Options",
     "Overloaded",

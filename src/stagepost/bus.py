@@ -9,7 +9,8 @@ that does not go on where the kept text ends (another step, another try, the sam
 begins it anew.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 TOKENS_KEPT: Final = 256 * 1024
@@ -26,10 +27,15 @@ class Token(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """What one commit changed: `(task id, its last seq)` pairs, and tasks newly asked to stop."""
+    """What one commit changed: `(task id, its last seq)` pairs, and tasks newly asked to stop.
+
+    `counts` says how many facts of each (type, lane, kind) this process itself committed. It is for
+    this process's own sums: a bus between processes leaves it out, so that nothing counts twice.
+    """
 
     events: Sequence[tuple[str, int]]
     cancels: Sequence[str] = ()
+    counts: Mapping[tuple[str, str, str], int] = MappingProxyType({})
 
 
 class Listener(Protocol):

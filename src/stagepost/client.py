@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
-from pydantic import ValidationError
+from pydantic import BaseModel
 from uuid_utils import uuid7
 
 from stagepost.blobs import Blobs
@@ -25,9 +25,11 @@ from stagepost.records import (
 from stagepost.registry import App, TaskType
 from stagepost.store import Store
 from stagepost.task import SETTLED, CancelRequest, Task
-from stagepost.upload import Upload
 
 _LONGEST_INPUT: Final = 1024 * 1024  # bytes of JSON
+_MOST_IDS: Final = 1_000  # texts of an input that are looked up as uploads
+_ID_LENGTH: Final = 36
+_LOOK_EVERY: Final = 0.5  # seconds, where no doorbell rings
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,9 @@ class Client:
             ):
                 while view.task.status not in SETTLED:
                     await watch.next(timeout)
+                    if watch.cut:
+                        # Nothing more will come, and asking without a pause would keep others off.
+                        await asyncio.sleep(_LOOK_EVERY)
                     view = await self._store.get(task_id, caller.scope)
         except TimeoutError:
             view = await self._store.get(task_id, caller.scope)
@@ -173,17 +178,19 @@ class Client:
         fresh: bool = False,
         from_step: str | None = None,
         input: Any = None,  # noqa: A002  # the word that users know
+        uploads: Sequence[UploadRecord] = (),
     ) -> Task:
         """Send a dead letter back, at its checkpoints unless told otherwise.
 
-        A corrected `input` is validated first and implies a fresh start. Raises NotFound, Conflict,
-        Invalid, UnknownType.
+        A corrected `input` is validated first and implies a fresh start; it may name the tenant's
+        earlier uploads and `uploads`. Raises NotFound, Conflict, Invalid, UnknownType.
         """
         view = await self._store.get(task_id, caller.scope)
         task_type = self._app.get(view.task.type)
         text = None
         if input is not None:
-            text = self._corrected(task_type, view.input, input)
+            earlier = await self._store.uploads(view.task.tenant, _ids_in(input))
+            text = self._input_text(task_type, input, (*earlier, *uploads))
         resume = Resume(fresh=fresh, from_step=from_step, input=text)
         return await self._store.redrive(
             task_id, caller.scope, caller.user, resume, task_type.retry.attempts
@@ -192,12 +199,6 @@ class Client:
     def _input_text(self, task_type: TaskType, value: Any, uploads: Sequence[UploadRecord]) -> str:
         known = {upload.upload_id: upload for upload in uploads}
         return _bounded(task_type, task_type.dump(task_type.parse(value, known.get)))
-
-    @staticmethod
-    def _corrected(task_type: TaskType, before: str, value: Any) -> str:
-        # The corrected input may name the files of the first one.
-        files = _uploads_in(orjson.loads(before))
-        return _bounded(task_type, task_type.dump(task_type.parse(value, files.get)))
 
 
 def _new_task(
@@ -239,20 +240,16 @@ def _bounded(task_type: TaskType, text: str) -> str:
     return text
 
 
-def _uploads_in(value: Any) -> dict[str, UploadRecord]:
-    found: dict[str, UploadRecord] = {}
-    pending = [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, dict):
-            try:
-                upload = Upload.model_validate(item, context={"stored": True})
-            except ValidationError:
+def _ids_in(value: Any) -> list[str]:
+    # What may be an upload's id; the store knows which of them are the tenant's.
+    found: list[str] = []
+    pending = [value.model_dump() if isinstance(value, BaseModel) else value]
+    while pending and len(found) < _MOST_IDS:
+        match pending.pop():
+            case dict() as item:
                 pending.extend(item.values())
-            else:
-                found[upload.upload_id] = UploadRecord(
-                    upload.upload_id, "", upload.name, upload.media_type, upload.size, upload.sha256
-                )
-        elif isinstance(item, list):
-            pending.extend(item)
+            case list() as item:
+                pending.extend(item)
+            case str() as item if len(item) == _ID_LENGTH:
+                found.append(item)
     return found

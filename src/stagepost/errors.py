@@ -9,6 +9,7 @@
     │   ├── UnknownType        no handler is registered for the type
     │   ├── UnknownLane
     │   ├── NotFound           no such task, key or artifact for this caller
+    │   ├── Unwritable         the store can't keep this, however often it is tried
     │   └── Invalid            the input fails its model; `errors` names the fields
     ├── Conflict               the state of the world forbids it now
     │   ├── LeaseLost          another claim owns the task; a late writer is refused
@@ -72,8 +73,12 @@ class NotFound(Terminal):
     """Nothing of that name exists for this caller."""
 
 
+class Unwritable(Terminal):
+    """The store can't keep this, however often it is tried."""
+
+
 class Invalid(Terminal):
-    """An input fails its model, or holds what no store can keep.
+    """An input fails its model.
 
     `errors` holds one `(location, message)` for each fault; a location is a path of names and
     list positions.
@@ -85,7 +90,7 @@ class Invalid(Terminal):
 
 
 class LeaseLost(Conflict):
-    """The claim that this write belongs to no longer owns its task, or its worker is given up."""
+    """The claim that this write belongs to no longer owns its task."""
 
 
 class IllegalTransition(Conflict):
@@ -116,7 +121,7 @@ class RateLimited(HandlerError):
 
     def __init__(self, message: str = "", *, retry_after: float | None = None) -> None:
         super().__init__(message or "A rate limit was reached; the task goes on by itself.")
-        self.retry_after = retry_after
+        self.retry_after = None if retry_after is None else float(retry_after)
 
 
 class Overloaded(HandlerError):

@@ -157,15 +157,14 @@ def loss(task: Task, blame: Blame, now: int) -> Outcome:
         return Failed(Failure(FailureKind.DEADLINE, _DEADLINE_MESSAGE), None)
     if task.progressed or blame is Blame.ANOTHER:
         return Drained("rescued")
-    return worker_lost(task)
+    return died(task.lost_claims, task.attempt, task.max_attempts)
 
 
-def worker_lost(task: Task) -> Failed:
-    """The outcome of a claim whose worker, or whose own child process, died without progress.
-
-    Too many losses in a row, or attempts, make it a dead letter when it is settled.
-    """
-    delay = WORKER_LOST_DELAYS[min(task.lost_claims, len(WORKER_LOST_DELAYS) - 1)]
+def died(lost_claims: int, attempt: int, max_attempts: int) -> Failed:
+    """The outcome of a claim that died without progress, after so many such losses in a row."""
+    losses = lost_claims + 1
+    spent = losses >= LOST_CLAIMS_LIMIT or attempt >= max_attempts
+    delay = None if spent else WORKER_LOST_DELAYS[min(losses, len(WORKER_LOST_DELAYS)) - 1]
     return Failed(Failure(FailureKind.WORKER_LOST, _LOST_MESSAGE), delay, lost=True)
 
 

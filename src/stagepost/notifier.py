@@ -6,6 +6,7 @@ seconds all watched tasks are looked at anyway, so a lost doorbell costs seconds
 """
 
 import asyncio
+import contextlib
 import logging
 from collections import deque
 from collections.abc import Sequence
@@ -40,6 +41,8 @@ class Watch:
         """The number of the last event handed over, or about to be."""
         self.cut = False
         """True once the watcher was too slow: nothing more will come."""
+        self.closed = False
+        """True once somebody else has ended it: `next` answers at once."""
         self._notifier = notifier
         self._waiting: deque[News] = deque()
         self._bytes = 0
@@ -61,7 +64,7 @@ class Watch:
 
     async def next(self, timeout: float) -> Sequence[News]:
         """What has come since the last call; empty when nothing came for `timeout` seconds."""
-        if not self._waiting and not self.cut:
+        if not self._waiting and not self.cut and not self.closed:
             try:
                 async with asyncio.timeout(timeout):
                     await self._ready.wait()
@@ -72,6 +75,11 @@ class Watch:
         self._waiting.clear()
         self._bytes = 0
         return news
+
+    def close(self) -> None:
+        """End it from outside; whoever waits in `next` is woken."""
+        self.closed = True
+        self._ready.set()
 
     def feed(self, events: Sequence[Event]) -> None:
         """Events of the task; those that the watcher has had are left out."""
@@ -152,14 +160,14 @@ class Notifier:
         self._wake.set()
 
     async def _pause(self) -> None:
-        now = asyncio.get_running_loop().time()
-        try:
-            async with asyncio.timeout(max(0.0, self._swept_at + _SWEEP - now)):
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(self._swept_at + _SWEEP):
                 await self._wake.wait()
-        except TimeoutError:
-            self._swept_at = now + _SWEEP
-            self._dirty.update(self._watches)
         self._wake.clear()
+        if loop.time() >= self._swept_at + _SWEEP:
+            self._swept_at = loop.time()
+            self._dirty.update(self._watches)
 
     async def _serve(self) -> None:
         dirty, self._dirty = self._dirty, set()
@@ -176,6 +184,7 @@ class Notifier:
             _log.warning("watchers have to wait: %s", error)
             self._dirty |= dirty
             await asyncio.sleep(_RETRY)
+            self._wake.set()
             return
         for task_id, events in news.items():
             for watch in self._watches.get(task_id, ()):

@@ -64,7 +64,7 @@ class Submitted(NamedTuple):
 
 
 class Claimed(NamedTuple):
-    """One task as a worker needs it."""
+    """One task as a worker needs it; `time_left` is the milliseconds until its deadline."""
 
     task_id: str
     fence: int
@@ -75,7 +75,7 @@ class Claimed(NamedTuple):
     lane: str
     attempt: int
     max_attempts: int
-    deadline: int
+    time_left: int
     progress: int
     step: str | None
     saved_steps: int
@@ -239,8 +239,9 @@ class TaskView:
 
 @dataclass(frozen=True, slots=True)
 class LaneRecord:
-    """One lane now. Rates are tasks of the last minute.
+    """One lane now.
 
+    Rates are of the last minute: what entered the lane's pool, and what ended.
     `oldest_pooled_at` may pass over tasks with a negative head start, which wait by their own wish.
     """
 
@@ -250,6 +251,16 @@ class LaneRecord:
     oldest_pooled_at: int | None = None
     arrivals: int = 0
     completions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DeadGroup:
+    """Dead letters of one failure kind and type; `oldest` is when the first of them died."""
+
+    failure_kind: str
+    type: str
+    count: int
+    oldest: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from pydantic import PydanticUserError, TypeAdapter, ValidationError
+from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
 
-from stagepost.errors import Invalid, UnknownType
+from stagepost import codec
+from stagepost.errors import CodeChanged, Invalid, UnknownType
 from stagepost.retry import Retry, seconds
 from stagepost.upload import KNOWN, STORED, Known
 
@@ -30,8 +32,9 @@ class TaskType:
     retry: Retry
     killable: bool
     input: TypeAdapter[Any]
-    input_class: type[Any] | None
+    input_class: type[BaseModel] | None
     output: TypeAdapter[Any] | None
+    output_class: type[BaseModel] | None
 
     def parse(self, value: Any, known: Known | None = None) -> Any:
         """A caller's input, validated. Raises Invalid, naming each field at fault."""
@@ -43,12 +46,38 @@ class TaskType:
             raise invalid(self.name, error) from error
 
     def dump(self, value: Any) -> str:
-        """A validated input as the JSON text that is kept."""
-        return self.input.dump_json(value, by_alias=True).decode()
+        """A validated input as the JSON text that is kept. Raises Invalid for what is no JSON."""
+        try:
+            return self.input.dump_json(value, by_alias=True).decode()
+        except (PydanticSerializationError, UnicodeError) as error:
+            fault = f"does not serialise to JSON: {error}"
+            raise Invalid(f"The input of {self.name} {fault}.", [((), fault)]) from error
 
     def load(self, text: str) -> Any:
-        """A kept input, as the handler gets it. Raises ValidationError."""
-        return self.input.validate_json(text, context=_FROM_STORE)
+        """A kept input, as the handler gets it. Raises CodeChanged when it fits no more."""
+        try:
+            return self.input.validate_json(text, context=_FROM_STORE)
+        except ValidationError as error:
+            raise CodeChanged(
+                f"The input was accepted by an earlier version of {self.name} and does not fit "
+                "this one; redrive the task with a corrected input."
+            ) from error
+
+    def dump_result(self, value: Any) -> str:
+        """What the handler returned, as JSON text.
+
+        Raises TypeError when it does not serialise or does not fit the handler's return annotation,
+        ValueError for more than 16 MiB.
+        """
+        text = codec.dump(self.output, value, self.name)
+        if self.output is not None and type(value) is not self.output_class:
+            try:
+                self.output.validate_json(text, context=_FROM_STORE)
+            except ValidationError as error:
+                raise TypeError(
+                    f"The result of {self.name} does not fit its return annotation: {error}"
+                ) from error
+        return text
 
     def input_schema(self) -> Mapping[str, Any]:
         """The input's JSON Schema."""
@@ -89,7 +118,17 @@ class App:
         """
 
         def register(handler: Handler) -> Handler:
-            self._add(_task_type(type, handler, lane, timeout, deadline, retry, cpu=cpu))
+            self._add(
+                describe(
+                    type,
+                    handler,
+                    lane=lane,
+                    timeout=timeout,
+                    deadline=deadline,
+                    retry=retry,
+                    cpu=cpu,
+                )
+            )
             return handler
 
         return register
@@ -118,16 +157,17 @@ class App:
         self._types[task_type.name] = task_type
 
 
-def _task_type(
+def describe(
     name: str,
     handler: Callable[..., Any],
-    lane: str,
-    timeout: float | str,
-    deadline: float | str,
-    retry: Retry | None,
     *,
-    cpu: bool,
+    lane: str = "interactive",
+    timeout: float | str = "30m",
+    deadline: float | str = "24h",
+    retry: Retry | None = None,
+    cpu: bool = False,
 ) -> TaskType:
+    """A type with this handler. Raises ValueError and TypeError for what can't be one."""
     if not _TYPE.fullmatch(name):
         raise ValueError(f'"{name}" is no task type: use a-z, 0-9 and "-", 63 characters at most.')
     if not _LANE.fullmatch(lane):
@@ -148,8 +188,9 @@ def _task_type(
         retry=retry or Retry(),
         killable=killable,
         input=_adapter(handler, annotation),
-        input_class=annotation if isinstance(annotation, type) else None,
+        input_class=_model(annotation),
         output=None if returns is inspect.Signature.empty else _adapter(handler, returns),
+        output_class=_model(returns),
     )
 
 
@@ -170,9 +211,15 @@ def _annotations(handler: Callable[..., Any]) -> tuple[Any, Any]:
     return parameters[1].annotation, signature.return_annotation
 
 
+def _model(annotation: Any) -> type[BaseModel] | None:
+    # An instance of a model was validated when it was made.
+    is_model = isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    return annotation if is_model else None
+
+
 def _adapter(handler: Callable[..., Any], annotation: Any) -> TypeAdapter[Any]:
     try:
-        return TypeAdapter(annotation)
+        return codec.adapter_of(annotation)
     except PydanticUserError as error:
         raise TypeError(
             f"{handler.__qualname__} is annotated with {annotation!r}, which Pydantic can't "

@@ -1,8 +1,9 @@
 """The only reader of the environment. One frozen object, made at start and handed down."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -11,6 +12,13 @@ from stagepost.errors import StoreRefused
 
 DEFAULT_DATA: Final = Path("stagepost-data")
 _AUTH_MODES: Final = ("local", "keys")
+_LOG_FORMS: Final = ("text", "json")
+_LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+_PORT: Final = 8080
+_LOOPBACK: Final = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
+_READ_ELSEWHERE: Final = ("STAGEPOST_LIMITER", "STAGEPOST_SERVICES_DIR")
+"""By engines to come, and by `stagepost dev services`."""
+_LIMIT: Final = "STAGEPOST_LIMIT_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,14 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class LogStyle:
+    """How log lines look (`text` or `json`), and from which level on they are written."""
+
+    form: str = "text"
+    level: str = "info"
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that can be set. Durations are seconds."""
 
@@ -45,9 +61,12 @@ class Settings:
     blobs: str = ""
     app: str = ""
     host: str = "127.0.0.1"
-    port: int = 8080
+    port: int = _PORT
     auth: tuple[str, ...] = ("local",)
-    bootstrap_key: str = ""
+    bootstrap_key: str = field(default="", repr=False)
+    url: str = ""
+    api_key: str = field(default="", repr=False)
+    log: LogStyle = field(default_factory=LogStyle)
     lanes: Mapping[str, int] = field(default_factory=lambda: {"interactive": 8, "batch": 1})
     concurrency: int = 8
     lease: float = 15.0
@@ -58,6 +77,11 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
 
     @property
+    def server(self) -> str:
+        """The address of the server that commands talk to."""
+        return self.url or f"http://127.0.0.1:{_PORT}"
+
+    @property
     def folder(self) -> Path:
         """The data folder of the embedded engine."""
         return _path_of(self.store, "sqlite") if self.store else self.data
@@ -66,6 +90,17 @@ class Settings:
     def blob_folder(self) -> Path:
         """The folder of the folder blobs."""
         return _path_of(self.blobs, "file") if self.blobs else self.folder / "blobs"
+
+    def check_exposure(self) -> None:
+        """Keep the local mode, which asks for no key, on this machine.
+
+        Raises ValueError with the remedy.
+        """
+        if "local" in self.auth and not is_loopback(self.host.strip("[]")):
+            raise ValueError(
+                f"The auth mode local serves this machine only and can't listen on {self.host}; "
+                "listen on 127.0.0.1, or set STAGEPOST_AUTH=keys."
+            )
 
     def with_(self, **changes: Any) -> "Settings":
         """These settings with some changed; those that are None stay."""
@@ -84,8 +119,13 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         bus=env.get("STAGEPOST_BUS", "memory"),
         blobs=env.get("STAGEPOST_BLOBS", ""),
         app=env.get("STAGEPOST_APP", ""),
+        host=env.get("STAGEPOST_HOST", "127.0.0.1"),
+        port=_whole("STAGEPOST_PORT", env, _PORT, least=0, most=65_535),
         auth=_auth(env.get("STAGEPOST_AUTH", "local")),
         bootstrap_key=env.get("STAGEPOST_BOOTSTRAP_KEY", ""),
+        url=server_url(env["STAGEPOST_URL"]) if env.get("STAGEPOST_URL") else "",
+        api_key=env.get("STAGEPOST_API_KEY", ""),
+        log=log_style(env),
         lanes=_lanes(env.get("STAGEPOST_LANES", "interactive:8,batch:1")),
         concurrency=_whole("STAGEPOST_CONCURRENCY", env, 8, most=10_000),
         lease=_seconds("STAGEPOST_LEASE", env, 15.0),
@@ -93,10 +133,44 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         drain_grace=_seconds("STAGEPOST_DRAIN_GRACE", env, 30.0),
         cancel_grace=_seconds("STAGEPOST_CANCEL_GRACE", env, 30.0),
         stall_after=_seconds("STAGEPOST_STALL_AFTER", env, 30.0),
+        limits=_limits(env),
     )
     if settings.heartbeat * 2 >= settings.lease:
         raise ValueError("STAGEPOST_LEASE must be more than twice STAGEPOST_HEARTBEAT.")
     return settings
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or address is one of this machine alone."""
+    return _LOOPBACK.fullmatch(host) is not None
+
+
+def names() -> tuple[str, ...]:
+    """Every variable that is read here, in alphabetical order."""
+    asked = _Asked()
+    from_environment(asked)
+    return tuple(sorted(asked.names))
+
+
+def unknown_names(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """The STAGEPOST_ variables that are set and that nobody reads: typing errors."""
+    env = os.environ if environment is None else environment
+    known = {*names(), *_READ_ELSEWHERE}
+    return tuple(
+        sorted(name for name in env if name.startswith("STAGEPOST_") and name not in known)
+    )
+
+
+class _Asked(dict[str, str]):
+    """An empty environment that notes what it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.names.add(name)
+        return default
 
 
 def _path_of(url: str, scheme: str) -> Path:
@@ -124,12 +198,52 @@ def _lanes(text: str) -> dict[str, int]:
     return lanes
 
 
-def _whole(name: str, env: Mapping[str, str], default: int, *, most: int) -> int:
+def log_style(environment: Mapping[str, str] | None = None) -> LogStyle:
+    """The part of the settings that also a handler's own process needs. Raises ValueError."""
+    env = os.environ if environment is None else environment
+    return LogStyle(
+        form=_one_of("STAGEPOST_LOG", env, "text", _LOG_FORMS),
+        level=_one_of("STAGEPOST_LOG_LEVEL", env, "info", _LOG_LEVELS),
+    )
+
+
+def _limits(env: Mapping[str, str]) -> Limits:
+    plain = Limits()
+    chosen: dict[str, Any] = {}
+    for limit in fields(Limits):
+        name, default = _LIMIT + limit.name.upper(), getattr(plain, limit.name)
+        read = _seconds if isinstance(default, float) else _whole
+        chosen[limit.name] = read(name, env, default)
+    return Limits(**chosen)
+
+
+def server_url(text: str) -> str:
+    """A server's address without a slash at its end. Raises ValueError for what is none."""
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise ValueError(f'"{text}" is no server\'s address; write http://host:port.')
+    return text.rstrip("/")
+
+
+def _one_of(name: str, env: Mapping[str, str], default: str, known: Sequence[str]) -> str:
+    text = env.get(name, default).lower()
+    if text not in known:
+        raise ValueError(f"{name} is {text!r}; it takes one of {', '.join(known)}.")
+    return text
+
+
+def _whole(
+    name: str, env: Mapping[str, str], default: int, *, least: int = 1, most: int = 2**40
+) -> int:
     text = env.get(name)
     if text is None:
         return default
-    if not text.isdigit() or not 1 <= int(text) <= most:
-        raise ValueError(f"{name} is {text!r}; it takes a whole number from 1 to {most}.")
+    if not (text.isascii() and text.isdigit()) or not least <= int(text) <= most:
+        raise ValueError(f"{name} is {text!r}; it takes a whole number from {least} to {most}.")
     return int(text)
 
 

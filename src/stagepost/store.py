@@ -11,7 +11,7 @@ seconds and the store's own clock decides when they end; no worker's clock decid
 verbs may be called from several event loops at once.
 
 Every verb may raise StoreUnavailable; `submit` raises QueueFull where the others wait for room. A
-verb raises Conflict for an id, key or path that is taken, and Invalid for what no store can hold
+verb raises Conflict for an id, key or path that is taken, and Unwritable for what no table takes
 (text that is no Unicode, numbers beyond 64 bits); messages of progress and failures are mended
 instead, since they must not cost a task its end. A refused call harms no other that is written with
 it. A caller that is cancelled while its write is on the way may find it done; only a claim is taken
@@ -32,6 +32,7 @@ from stagepost.records import (
     Beat,
     Checkpoint,
     Claimed,
+    DeadGroup,
     Demand,
     FailureRecord,
     Filter,
@@ -64,6 +65,10 @@ class Accepting(Protocol):
         """Note that a blob of this key is about to be written."""
         ...
 
+    async def keep_upload(self, upload: UploadRecord) -> None:
+        """Keep a staged file before any task names it; `uploads` finds it from now on."""
+        ...
+
     async def cancel(self, task_id: str, scope: Scope, request: CancelRequest) -> Task:
         """Cancel a task, or ask its worker to. Raises NotFound, Conflict (see lifecycle)."""
         ...
@@ -91,15 +96,15 @@ class Claiming(Protocol):
         ...
 
     async def retire(self, worker_id: str) -> None:
-        """A worker ends its life; its claims have been settled before."""
+        """A worker ends its life; what it still holds is given back without blame."""
         ...
 
     async def claim(self, demand: Demand, *, wait: float = 0.0) -> Sequence[Claimed]:
         """Take up to `slots` tasks from the pool.
 
         Waits up to `wait` for the first one. In a lane the order is `pooled_at - priority`; between
-        lanes, by weight. If the caller is cancelled, what was taken for it goes back to the pool
-        and has spent nothing. Raises LeaseLost when the worker is not registered any more.
+        lanes, by weight. A worker that was thought dead gets nothing until it registers anew. If
+        the caller is cancelled, what was taken for it goes back to the pool and has spent nothing.
         """
         ...
 
@@ -172,6 +177,17 @@ class Reading(Protocol):
         """A task's checkpoints in the order in which they were saved."""
         ...
 
+    async def timeline(self, task_id: str, after: str | None, limit: int) -> Sequence[SavedStep]:
+        """The same without the values (`text` is None), a page behind the path `after`."""
+        ...
+
+    async def dead_groups(self, scope: Scope, where: Filter) -> Sequence[DeadGroup]:
+        """How many dead letters the filter finds, by failure kind and type, largest first.
+
+        `statuses`, `after` and `limit` of the filter say nothing here.
+        """
+        ...
+
     async def artifacts(self, task_id: str) -> Sequence[Artifact]:
         """A task's artifacts by name."""
         ...
@@ -197,7 +213,7 @@ class Keys(Protocol):
     """API keys."""
 
     async def add_key(self, key: ApiKey) -> ApiKey:
-        """Keep a key."""
+        """Keep a key. Raises Conflict when its text was a key before, revoked or not."""
         ...
 
     async def revoke_key(self, key_id: str, tenant: str) -> None:

@@ -1,5 +1,6 @@
 """A file in a task's input, as handlers see it."""
 
+import asyncio
 from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
@@ -60,18 +61,13 @@ class Upload(BaseModel):
 
     async def read(self) -> bytes:
         """The whole file. Only while a handler runs."""
-        return (await self.path()).read_bytes()
+        path = await self.path()
+        return await asyncio.to_thread(path.read_bytes)
 
     @classmethod
     def of(cls, record: UploadRecord) -> "Upload":
         """The upload that a record tells of."""
-        return cls(
-            uploadId=record.upload_id,
-            name=record.name,
-            mediaType=record.media_type,
-            size=record.size,
-            sha256=record.sha256,
-        )
+        return cls.model_validate(_fields_of(record), context={STORED: True})
 
     @model_validator(mode="wrap")
     @classmethod
@@ -82,13 +78,15 @@ class Upload(BaseModel):
         if isinstance(value, cls) or context.get(STORED):
             return handler(value)
         known: Known | None = context.get(KNOWN)
-        record = known(value) if known is not None and isinstance(value, str) else None
+        # Of an upload as a task shows it only the id counts: all else is known here.
+        name = value.get("uploadId") if isinstance(value, dict) else value
+        record = known(name) if known is not None and isinstance(name, str) else None
         if record is None:
             raise PydanticCustomError(
                 "upload",
                 "Send the file as a part of a form, or the id of an upload of yours.",
             )
-        return handler(cls.of(record).model_dump(by_alias=True))
+        return handler(cls.of(record))
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -100,3 +98,13 @@ class Upload(BaseModel):
             "format": "binary",
             "description": "A file part of a form, or the id of an upload.",
         }
+
+
+def _fields_of(record: UploadRecord) -> dict[str, Any]:
+    return {
+        "uploadId": record.upload_id,
+        "name": record.name,
+        "mediaType": record.media_type,
+        "size": record.size,
+        "sha256": record.sha256,
+    }

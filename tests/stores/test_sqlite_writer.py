@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stagepost.errors import Conflict, QueueFull, StoreUnavailable
+from stagepost.errors import Conflict, QueueFull, StoreUnavailable, Unwritable
 from stagepost.records import Filter
 from stagepost.stores.sqlite import SqliteStore, intents
 from stagepost.stores.sqlite.intents import Kind
@@ -124,7 +124,7 @@ def half_done(tx: Transaction, arguments: list[Exception]) -> Sequence[None]:
     tx.execute("INSERT INTO meta VALUES ('half', 'done')")
     tx.events.append(("half", 1))
     tx.cancels.append("half")
-    tx.arrivals.append("half")
+    tx.counts["type", "lane", "half"] += 1
     raise arguments[0]
 
 
@@ -134,7 +134,8 @@ def wrong_count(tx: Transaction, arguments: list[None]) -> Sequence[None]:
 
 FAULTS = [
     (RuntimeError("a fault"), StoreUnavailable),
-    (KeyError("a fault"), StoreUnavailable),
+    (ValueError("a fault"), Unwritable),
+    (OverflowError("a fault"), Unwritable),
     (Conflict("taken"), Conflict),
     (AssertionError("a fault"), StoreUnavailable),
 ]
@@ -162,6 +163,10 @@ async def test_a_bad_intent_harms_no_neighbour(
     assert len(world.bells) == 1
     assert len(world.bells[0].events) == 6
     assert world.bells[0].cancels == []
+    assert world.bells[0].counts == {
+        ("review", "interactive", "queued"): 2,
+        ("review", "interactive", "started"): 2,
+    }
     assert await world.kinds(claimed.task_id) == ["queued", "started", "progress", "step"]
     # Nothing of it was kept: the same can be written again.
     await refused(writer.call(Kind.CHANGE, half_done, fault), told)
@@ -182,7 +187,7 @@ async def test_of_many_bad_intents_each_is_told(
 async def test_an_applier_that_miscounts_is_a_fault_of_its_own(world: World) -> None:
     bad = writer_of(world).call(Kind.CHANGE, wrong_count, None)
     answers = await gather_held(world, bad, world.submit())
-    assert [type(answer) for answer in answers] == [StoreUnavailable, str]
+    assert [type(answer) for answer in answers] == [Unwritable, str]
 
 
 async def test_a_bad_claim_harms_no_waiting_one(world: World) -> None:

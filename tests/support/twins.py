@@ -126,9 +126,10 @@ class Twins:
             self.model.claimed(claimed.lease, hand.id)
             self._leases.append(claimed.lease)
             task = self.model.tasks[claimed.task_id]
+            time_left = task.deadline - self.model.now
             assert claimed[:-1] == (
                 task.id, task.fence, task.lease_id, task.tenant, task.user, task.type, task.lane,
-                task.attempt, task.max_attempts, task.deadline, task.progress, task.step,
+                task.attempt, task.max_attempts, time_left, task.progress, task.step,
                 task.saved_steps, task.lost_claims, task.waits, task.trace_id, task.seq,
             )  # fmt: skip
             assert claimed.input == self.model.inputs[task.id]

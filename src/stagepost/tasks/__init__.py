@@ -1,1 +1,10 @@
-"""The built-in task types, each on the public API only."""
+"""The built-in task types, each on the public API only.
+
+`app` holds them all; an engine registers them beside the user's own.
+"""
+
+from stagepost import App
+from stagepost.tasks.contract_review.task import app as contract_review
+
+app = App()
+app.include(contract_review)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stagepost.errors import Invalid, NotFound
+from stagepost.errors import NotFound, Unwritable
 from stagepost.outcome import Cancelled, Succeeded
 from stagepost.records import ApiKey, Filter, Idempotency, Resume, UploadRecord, WorkerRecord
 from stagepost.task import CancelRequest, Lease, Status
@@ -39,7 +39,7 @@ async def test_a_submit_is_refused_and_its_neighbours_are_not(
     answers = await asyncio.gather(
         *(world.store.submit(new) for new in news), return_exceptions=True
     )
-    assert isinstance(answers[1], Invalid)
+    assert isinstance(answers[1], Unwritable)
     await refused(world.view(news[1].id), NotFound)
     for new in (news[0], news[2], news[3]):
         assert await world.kinds(new.id) == ["queued"]
@@ -66,7 +66,7 @@ async def test_what_must_come_back_as_it_was_is_refused(world: World, write: Wri
         world.store.checkpoint(neighbour.lease, checkpoint("after#1")),
         return_exceptions=True,
     )
-    assert [type(answer) for answer in answers] == [type(None), Invalid, type(None)]
+    assert [type(answer) for answer in answers] == [type(None), Unwritable, type(None)]
     assert await world.view(claimed.task_id) == before
     assert await world.kinds(neighbour.task_id) == ["queued", "started", "step", "step"]
     # The claim goes on, and can say what went wrong.
@@ -111,15 +111,15 @@ async def test_what_people_write_is_refused(world: World, name: str) -> None:
     else:
         task_id = await world.settled(failed(None))
     before = await world.view(task_id)
-    await refused(BY_PEOPLE[name](world, task_id), Invalid)
+    await refused(BY_PEOPLE[name](world, task_id), Unwritable)
     assert await world.view(task_id) == before
 
 
 async def test_workers_and_keys_are_refused(world: World) -> None:
     store = world.store
-    await refused(store.register(WorkerRecord(new_id(), BAD, (), (), 1, "1")), Invalid)
-    await refused(store.add_key(ApiKey(new_id(), BAD, "acme", (), "hash")), Invalid)
-    await refused(store.stage(BAD), Invalid)
+    await refused(store.register(WorkerRecord(new_id(), BAD, (), (), 1, "1")), Unwritable)
+    await refused(store.add_key(ApiKey(new_id(), BAD, "acme", (), "hash")), Unwritable)
+    await refused(store.stage(BAD), Unwritable)
     assert await store.workers() == []
     assert await store.keys(None) == []
 
@@ -137,7 +137,7 @@ READS: dict[str, Callable[[World], Awaitable[Any]]] = {
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 async def test_a_question_is_refused(world: World, read: Callable[[World], Awaitable[Any]]) -> None:
-    await refused(read(world), Invalid)
+    await refused(read(world), Unwritable)
 
 
 async def test_a_cancelled_end_is_kept(world: World) -> None:

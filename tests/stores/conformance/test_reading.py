@@ -1,15 +1,18 @@
 """What anybody may ask."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from stagepost.errors import Conflict, NotFound
-from stagepost.records import ApiKey, Filter, LaneRecord, Scope
-from stagepost.task import Status
+from stagepost.failure import FailureKind
+from stagepost.outcome import Drained
+from stagepost.records import ApiKey, DeadGroup, Filter, LaneRecord, Scope
+from stagepost.task import Payload, Status
 from support.tasks import failed, succeeded
-from support.world import EVERYBODY, World, new_id, note, refused
+from support.world import EVERYBODY, World, checkpoint, new_id, note, refused
 
 
 async def ids(world: World, scope: Scope = EVERYBODY, **where: object) -> list[str]:
@@ -174,6 +177,45 @@ async def test_news_of_ten_thousand_watched_tasks(world: World) -> None:
     assert list(await world.store.news(after, 10)) == [task_id]
 
 
+# Timelines and groups
+
+
+async def test_a_timeline_is_paged_in_the_order_of_saving_and_holds_no_values(
+    world: World,
+) -> None:
+    claimed = await world.running()
+    paths = ["z#1", "a#1", "m#1", "b#1"]
+    for path in paths:
+        await world.store.checkpoint(claimed.lease, checkpoint(path, '"long"'))
+    whole = await world.store.timeline(claimed.task_id, None, 10)
+    assert [step.path for step in whole] == paths
+    saved = await world.store.steps(claimed.task_id)
+    assert whole == [replace(step, value=Payload(None, 6)) for step in saved]
+    pages = [await world.store.timeline(claimed.task_id, after, 2) for after in ("a#1", "b#1")]
+    assert [[step.path for step in page] for page in pages] == [["m#1", "b#1"], []]
+    assert await world.store.timeline(new_id(), None, 10) == []
+
+
+async def test_dead_letters_are_counted_by_kind_and_type(world: World) -> None:
+    hand = await world.worker(types=["review", "scan"])
+    first = world.clock.now()
+    for kind in ("BUG", "BUG", "TIMEOUT"):
+        await world.settled(failed(None, FailureKind(kind)), by=hand)
+        world.clock.advance(1)
+    await world.settled(failed(None, FailureKind.BUG), by=hand, type="scan", tags=("x",))
+    await world.settled(failed(None, FailureKind.BUG), by=hand, tenant="other")
+    await world.settled(failed(60.0, FailureKind.BUG), by=hand)
+    groups = await world.store.dead_groups(Scope("acme"), Filter(limit=1, after="x"))
+    assert groups == [
+        DeadGroup("BUG", "review", 2, first),
+        DeadGroup("BUG", "scan", 1, first + 3_000),
+        DeadGroup("TIMEOUT", "review", 1, first + 2_000),
+    ]
+    tagged = await world.store.dead_groups(EVERYBODY, Filter(tag="x"))
+    assert [group.type for group in tagged] == ["scan"]
+    assert await world.store.dead_groups(Scope("acme", "bob"), Filter()) == []
+
+
 # Lanes
 
 
@@ -201,6 +243,8 @@ async def test_a_head_start_hides_no_older_task(world: World) -> None:
 
 
 async def test_the_rates_of_the_last_minute(world: World) -> None:
+    """What entered the pool, for whatever reason, and what has ended, in whatever way."""
+
     async def rates() -> list[tuple[int, int]]:
         lanes = await world.store.lanes(["interactive", "batch"])
         return [(lane.arrivals, lane.completions) for lane in lanes]
@@ -209,17 +253,18 @@ async def test_the_rates_of_the_last_minute(world: World) -> None:
     await asyncio.gather(
         *(world.submit() for _ in range(5)), world.submit(lane="batch", priority=1)
     )
-    for claimed in await world.claim(2, by=await world.worker({"interactive": 1})):
-        await world.store.settle(claimed.lease, succeeded())
-    assert await rates() == [(5, 2), (1, 0)]
-    world.clock.advance(30)
-    await world.submit()
-    for claimed in await world.claim(2):
-        await world.store.settle(claimed.lease, failed(None))
-    # Retries, wakes and failures are neither arrivals nor completions.
+    await world.submit(delay=20.0)
+    hand = await world.worker({"interactive": 1})
+    outcomes = [succeeded(), failed(None), failed(1.0), Drained()]
+    for outcome, claimed in zip(outcomes, await world.claim(4, by=hand), strict=True):
+        await world.store.settle(claimed.lease, outcome)
     assert await rates() == [(6, 2), (1, 0)]
+    world.clock.advance(30)
+    await world.store.release_due(10)
+    await world.cancel(await world.submit(lane="batch"))
+    assert await rates() == [(8, 2), (2, 1)]
     world.clock.advance(31)
-    assert await rates() == [(1, 0), (0, 0)]
+    assert await rates() == [(2, 0), (1, 1)]
     world.clock.advance(30)
     assert await rates() == [(0, 0), (0, 0)]
 

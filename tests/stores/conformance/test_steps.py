@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stagepost.errors import Conflict, Invalid, LeaseLost
+from stagepost.errors import Conflict, LeaseLost, Unwritable
 from stagepost.records import ProgressNote, SavedStep
 from stagepost.task import Payload
 from support.fences import artifact
@@ -214,7 +214,7 @@ async def test_text_comes_back_as_it_was(world: World, text: str) -> None:
 
 
 async def test_a_nul_is_kept_or_refused(world: World) -> None:
-    with suppress(Invalid):
+    with suppress(Unwritable):
         await comes_back(world, "nul \0 inside")
 
 

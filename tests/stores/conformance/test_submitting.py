@@ -114,6 +114,18 @@ async def test_uploads_belong_to_their_task_and_tenant(world: World) -> None:
     assert await world.store.uploads("other", ids) == []
 
 
+async def test_a_file_may_be_kept_before_any_task_names_it(world: World) -> None:
+    upload = UploadRecord(new_id(), "acme", "a.pdf", "application/pdf", 7, "sha")
+    await world.store.stage(upload.upload_id)
+    await world.store.keep_upload(upload)
+    for _ in range(2):
+        task_id = await world.submit(uploads=(upload,))
+        assert (await world.task(task_id)).upload_bytes == 7
+    assert await world.store.uploads("acme", [upload.upload_id]) == [upload]
+    assert await world.store.uploads("other", [upload.upload_id]) == []
+    await refused(world.store.keep_upload(upload), Conflict)
+
+
 async def test_an_id_is_taken_once_and_the_neighbours_do_not_notice(world: World) -> None:
     taken = await world.submit()
     news = [new_task(), new_task(id=taken), new_task(tags=("a",)), new_task()]

@@ -23,6 +23,7 @@ from stagepost.records import (
     Beat,
     Checkpoint,
     Claimed,
+    DeadGroup,
     Demand,
     FailureRecord,
     Filter,
@@ -42,6 +43,7 @@ from stagepost.stores.sqlite import bulk, changes, life, reading, submitting
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.folder import DataFolder, open_writer
 from stagepost.stores.sqlite.intents import Intent, Kind
+from stagepost.stores.sqlite.rates import Rates
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.writer import Writer
 from stagepost.task import CancelRequest, Lease, Payload, Task
@@ -66,7 +68,13 @@ class SqliteStore:
             raise
         self._checkpointer = Checkpointer(self._folder.database)
         self._checkpointer.watch(self._connection)
-        self._writer = Writer(self._connection, clock, committed, self._checkpointer)
+        self._rates = Rates(clock)
+
+        def announce(news: Committed) -> None:
+            self._rates.count(news.counts)
+            committed(news)
+
+        self._writer = Writer(self._connection, clock, announce, self._checkpointer)
         self._readers = Readers(self._folder.database)
         self._scanned_at = 0
 
@@ -82,6 +90,10 @@ class SqliteStore:
     async def stage(self, blob: str) -> None:
         """Note that a blob is about to be written."""
         await self._writer.call(Kind.CHANGE, life.stage, blob)
+
+    async def keep_upload(self, upload: UploadRecord) -> None:
+        """Keep a staged file before any task names it."""
+        await self._writer.call(Kind.CHANGE, life.keep_upload, upload)
 
     async def cancel(self, task_id: str, scope: Scope, request: CancelRequest) -> Task:
         """Cancel a task, or ask its worker to."""
@@ -115,7 +127,7 @@ class SqliteStore:
 
     async def retire(self, worker_id: str) -> None:
         """A worker ends its life."""
-        await self._writer.call(Kind.LIFE, life.retire, worker_id)
+        await self._writer.call(Kind.RESCUE, changes.retire, worker_id)
 
     async def claim(self, demand: Demand, *, wait: float = 0.0) -> Sequence[Claimed]:
         """Take tasks from the pool."""
@@ -201,6 +213,14 @@ class SqliteStore:
         """A task's checkpoints."""
         return await self._readers.call(lambda db: reading.steps(db, task_id))
 
+    async def timeline(self, task_id: str, after: str | None, limit: int) -> Sequence[SavedStep]:
+        """A page of a task's checkpoints, without their values."""
+        return await self._readers.call(lambda db: reading.timeline(db, task_id, after, limit))
+
+    async def dead_groups(self, scope: Scope, where: Filter) -> Sequence[DeadGroup]:
+        """Dead letters counted by failure kind and type."""
+        return await self._readers.call(lambda db: reading.dead_groups(db, scope, where))
+
     async def artifacts(self, task_id: str) -> Sequence[Artifact]:
         """A task's artifacts."""
         return await self._readers.call(lambda db: reading.artifacts(db, task_id))
@@ -215,9 +235,8 @@ class SqliteStore:
 
     async def lanes(self, names: Sequence[str]) -> Sequence[LaneRecord]:
         """Each lane's state."""
-        rates, now = self._writer.rates, self._writer.now
-        rated = [(name, *rates.of(name, now)) for name in names]
-        return await self._readers.call(lambda db: reading.lanes(db, rated))
+        records = await self._readers.call(lambda db: reading.lanes(db, names))
+        return self._rates.added(records)
 
     async def workers(self) -> Sequence[WorkerRecord]:
         """The workers that live."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 from uuid_utils import uuid7
 
 from stagepost import lifecycle
-from stagepost.errors import Conflict, LeaseLost
+from stagepost.errors import Conflict
 from stagepost.outcome import Succeeded
 from stagepost.records import Checkpoint, Claimed, Demand, ProgressNote
 from stagepost.stores.sqlite import changes
@@ -70,7 +70,7 @@ UPDATE tasks SET status = 'COMPLETED', lease_id = NULL, worker_id = NULL, progre
     cancel = NULL, failure_kind = NULL, error_message = NULL, seq = seq + 1, ended_at = ?2,
     result = j.value->>3, result_size = j.value->>4, result_blob = j.value->>5
 FROM json_each(?1) AS j WHERE {_OWNED}
-RETURNING tasks.id, seq, ?2 - coalesce(started_at, ?2), trace_id, lane"""
+RETURNING tasks.id, seq, ?2 - coalesce(started_at, ?2), trace_id, type, lane"""
 
 _COMPLETED_EVENTS: Final = """
 INSERT INTO events (task_id, seq, kind, data, at)
@@ -96,7 +96,7 @@ UPDATE tasks SET status = 'RUNNING', fence = fence + 1, lease_id = ?2, worker_id
     pooled_at = NULL, started_at = coalesce(started_at, ?4), seq = seq + 1
 FROM json_each(?1) AS j WHERE tasks.id = j.value->>2 AND status = 'QUEUED'
 RETURNING tasks.id, fence, ?2, tenant, user, tasks.type, lane, attempt, max_attempts,
-    deadline, progress, step, saved_steps, lost_claims, waits, trace_id, seq,
+    deadline - ?4, progress, step, saved_steps, lost_claims, waits, trace_id, seq,
     coalesce(input, (SELECT body FROM inputs WHERE task_id = tasks.id))"""
 
 _STARTED_EVENTS: Final = """
@@ -209,21 +209,18 @@ def _succeed(tx: Transaction, arguments: list[Fenced]) -> dict[str, tuple[Any, .
             changes.keep_blob(tx, blob)
     tx.execute(_COMPLETED_EVENTS, (json(list(done.values())), tx.now))
     tx.events.extend([(row[0], row[1]) for row in done.values()])
-    tx.completions.extend([row[4] for row in done.values()])
+    tx.counts.update([(row[4], row[5], "completed") for row in done.values()])
     return done
 
 
-def claim(tx: Transaction, arguments: list[Demand]) -> Sequence[Sequence[Claimed] | LeaseLost]:
+def claim(tx: Transaction, arguments: list[Demand]) -> Sequence[Sequence[Claimed]]:
     """Tasks for workers, one after the other: each changes what the next may take."""
     return [_claim_one(tx, demand) for demand in arguments]
 
 
-def _claim_one(tx: Transaction, demand: Demand) -> Sequence[Claimed] | LeaseLost:
+def _claim_one(tx: Transaction, demand: Demand) -> Sequence[Claimed]:
     if tx.row("SELECT 1 FROM workers WHERE id = ?", (demand.worker_id,)) is None:
-        return LeaseLost(
-            "This worker is not known: it never registered, or was silent for too long; "
-            "register a new one."
-        )
+        return ()
     types = json(demand.types)
     for _ in range(_LATE_ROUNDS):
         available = {
@@ -253,6 +250,7 @@ def _start(tx: Transaction, rows: list[tuple[Any, ...]], worker_id: str) -> Sequ
     events = json([[row[0], row[16], row[7]] for row in started.values()])
     tx.execute(_STARTED_EVENTS, (events, tx.now))
     tx.events.extend([(row[0], row[16]) for row in started.values()])
+    tx.counts.update([(row[5], row[6], "started") for row in started.values()])
     return [Claimed._make(started[row[2]]) for row in rows if row[2] in started]
 
 

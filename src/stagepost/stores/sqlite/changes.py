@@ -43,7 +43,6 @@ def insert(tx: Transaction, change: Change, new: NewTask) -> None:
     if not inline:
         tx.execute("INSERT INTO inputs VALUES (?, ?)", (task.id, new.input))
     if task.status is Status.QUEUED:
-        tx.arrivals.append(task.lane)
         _enter_pool(tx, task)
     _append(tx, change)
 
@@ -56,8 +55,6 @@ def save(tx: Transaction, before: Task, change: Change) -> Task:
     if before.status is Status.QUEUED and task.status is not Status.QUEUED:
         _leave_pool(tx, before)
     elif task.status is Status.QUEUED and before.status is not Status.QUEUED:
-        if before.status is Status.PENDING:
-            tx.arrivals.append(task.lane)
         _enter_pool(tx, task)
     if task.cancel is not None and before.cancel is None and task.status is Status.RUNNING:
         tx.cancels.append(task.id)
@@ -70,6 +67,7 @@ def _append(tx: Transaction, change: Change) -> None:
     for seq, fact in enumerate(change.facts, first):
         row = (change.task.id, seq, fact.kind, json(fact.data()), tx.now)
         tx.execute("INSERT INTO events (task_id, seq, kind, data, at) VALUES (?, ?, ?, ?, ?)", row)
+        tx.counts[change.task.type, change.task.lane, fact.kind] += 1
     if change.facts:
         tx.events.append((change.task.id, change.task.seq))
 
@@ -288,17 +286,30 @@ def rescue(tx: Transaction, arguments: list[float]) -> Sequence[Rescue]:
 def _rescue(tx: Transaction, older_than: float) -> Rescue:
     silent_since = tx.now - round(older_than * 1000)
     workers = _ids(tx, "DELETE FROM workers WHERE beat_at <= ? RETURNING id", (silent_since,))
-    held = _ids(tx, _ORPHANS, ())
-    for task_id in held:
-        task = load(tx, task_id)
-        _settle(tx, task, lifecycle.loss(task, Blame.UNKNOWN, tx.now))
-    return Rescue(tuple(workers), tuple(held))
+    strays = _ids(tx, _STRAYS, ())
+    _give_back(tx, strays, Blame.UNKNOWN)
+    return Rescue(tuple(workers), tuple(strays))
 
 
-_ORPHANS: Final = """
+_STRAYS: Final = """
 SELECT id FROM tasks WHERE worker_id IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = tasks.worker_id)"""
-"""Claims of workers that are gone, also of those that retired without having settled all."""
+"""Claims of workers that nobody knows any more."""
+
+
+def retire(tx: Transaction, arguments: list[str]) -> Sequence[None]:
+    """Workers that end: of what they still hold somebody else is to blame, if anybody."""
+    for worker_id in arguments:
+        held = _ids(tx, "SELECT id FROM tasks WHERE worker_id = ?", (worker_id,))
+        _give_back(tx, held, Blame.ANOTHER)
+        tx.execute("DELETE FROM workers WHERE id = ?", (worker_id,))
+    return [None] * len(arguments)
+
+
+def _give_back(tx: Transaction, task_ids: Iterable[str], blame: Blame) -> None:
+    for task_id in task_ids:
+        task = load(tx, task_id)
+        _settle(tx, task, lifecycle.loss(task, blame, tx.now))
 
 
 def _ids(tx: Transaction, statement: str, bindings: tuple[Any, ...]) -> list[str]:

@@ -18,11 +18,11 @@ DATABASE: Final = "stagepost.db"
 BUSY_TIMEOUT: Final = 5_000
 """Milliseconds to wait for another program that holds the database."""
 
-_LOCK: Final = "lock"
+LOCK: Final = "lock"
 _ORPHANS_LAST: Final = 5.0
 # Seconds. A process that was killed may leave children that share its lock and are about to end.
 _ORPHANS_POLL: Final = 0.02
-_MAGIC: Final = b"SQLite format 3\x00"
+HEADER: Final = b"SQLite format 3\x00"
 _APPLICATION_ID: Final = slice(68, 72)  # of the file's header, big-endian
 _QUICK_CHECK_UP_TO: Final = 64 * 1024 * 1024
 # Bytes; a larger file takes seconds to check, and `doctor` does it.
@@ -105,7 +105,7 @@ def _set_up(connection: apsw.Connection, database: Path) -> None:
 def _lock(path: Path) -> int:
     try:
         _make(path)
-        handle = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise StoreRefused(_unwritable(path, error)) from error
     try:
@@ -170,7 +170,7 @@ def _check_file(database: Path) -> None:
             header = file.read(100)
     except OSError as error:
         raise StoreRefused(_unwritable(database.parent, error)) from error
-    if header and not header.startswith(_MAGIC):
+    if header and not header.startswith(HEADER):
         raise StoreRefused(_corrupt(database, "it does not start like an SQLite file"))
     if header and int.from_bytes(header[_APPLICATION_ID]) != schema.APPLICATION_ID:
         raise StoreRefused(

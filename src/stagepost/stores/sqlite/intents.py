@@ -27,11 +27,11 @@ class Kind(IntEnum):
     rescue, is in the same batch. Claims come last, so they see what the batch queued.
     """
 
-    LIFE = 0  # register, beat, retire
+    LIFE = 0  # register, beat
     PROGRESS = 1
     STEP = 2
     SETTLE = 3
-    RESCUE = 4
+    RESCUE = 4  # and retire
     CHANGE = 5  # cancel, redrive, due times
     SUBMIT = 6
     CLAIM = 7

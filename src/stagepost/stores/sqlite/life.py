@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import orjson
 
-from stagepost.errors import NotFound
-from stagepost.records import ApiKey, Beat, WorkerRecord
+from stagepost.errors import Conflict, NotFound
+from stagepost.records import ApiKey, Beat, UploadRecord, WorkerRecord
+from stagepost.stores.sqlite import changes
 from stagepost.stores.sqlite.rows import json
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest
@@ -39,13 +40,6 @@ def _beat(tx: Transaction, worker_id: str, state: str) -> Beat:
     return Beat(known=bool(known), cancels=cancels)
 
 
-def retire(tx: Transaction, arguments: list[str]) -> Sequence[None]:
-    """Workers that end."""
-    for worker_id in arguments:
-        tx.execute("DELETE FROM workers WHERE id = ?", (worker_id,))
-    return [None] * len(arguments)
-
-
 def stage(tx: Transaction, arguments: list[str]) -> Sequence[None]:
     """Blobs that are about to be written."""
     for key in arguments:
@@ -59,12 +53,30 @@ def ping(tx: Transaction, arguments: list[None]) -> Sequence[None]:
     return [None] * len(arguments)
 
 
-def add_key(tx: Transaction, arguments: list[ApiKey]) -> Sequence[int]:
+def keep_upload(tx: Transaction, arguments: list[UploadRecord]) -> Sequence[None]:
+    """Files without a task."""
+    for upload in arguments:
+        row = (
+            upload.upload_id, upload.tenant, None, upload.name, upload.media_type, upload.size,
+            upload.sha256, tx.now,
+        )  # fmt: skip
+        tx.execute("INSERT INTO uploads VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        changes.keep_blob(tx, upload.upload_id)
+    return [None] * len(arguments)
+
+
+def add_key(tx: Transaction, arguments: list[ApiKey]) -> Sequence[int | Conflict]:
     """New keys; answers the instant of each."""
+    results: list[int | Conflict] = []
     for key in arguments:
         row = (key.id, key.hash, key.name, key.tenant, key.user, json(key.roles), tx.now, None)
-        tx.execute("INSERT INTO api_keys VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-    return [tx.now] * len(arguments)
+        added = tx.rows(
+            """INSERT INTO api_keys VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+               ON CONFLICT (hash) DO NOTHING RETURNING id""",
+            row,
+        )
+        results.append(tx.now if added else Conflict("This key was used before; make a new one."))
+    return results
 
 
 def revoke_key(tx: Transaction, arguments: list[tuple[str, str]]) -> Sequence[NotFound | None]:

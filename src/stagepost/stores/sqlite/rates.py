@@ -1,48 +1,70 @@
-"""How many tasks came and were completed in the last minute, lane by lane.
+"""How many tasks entered each lane in the last minute, and how many ended.
 
-Kept in memory by the process that owns the folder, so that nobody pays for it with an index; after
-a restart the counts begin anew.
+The one process that owns the folder sees every commit, so it counts in memory: no index has to be
+kept for it. After a restart the first minute is counted from nothing.
 """
 
 import threading
 from collections import Counter, deque
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
 
-_MINUTE: Final = 60_000  # milliseconds
+from stagepost.clock import Clock
+from stagepost.event import END_EVENTS
+from stagepost.records import LaneRecord
 
+_WINDOW: Final = 60.0  # seconds
+_SLOT: Final = 1.0  # seconds that are counted together
+_ARRIVALS: Final = frozenset({"queued", "redriven"})
 
-class _Second(NamedTuple):
-    at: int
-    arrivals: Counter[str]
-    completions: Counter[str]
+Counts = Mapping[tuple[str, str, str], int]
 
 
 class Rates:
-    """Written by the writer's thread, read by any."""
+    """A sliding window over the facts of each commit; used from the writer and by readers."""
 
-    def __init__(self) -> None:
-        self._seconds: deque[_Second] = deque()
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._lock = threading.Lock()
+        self._slots: deque[tuple[float, Counter[tuple[str, bool]]]] = deque()
 
-    def note(self, now: int, arrivals: Sequence[str], completions: Sequence[str]) -> None:
-        """Count the lanes of tasks that came and were completed at an instant."""
-        if not (arrivals or completions):
+    def count(self, counts: Counts) -> None:
+        """The facts of one commit, by (type, lane, kind)."""
+        if not counts:
             return
         with self._lock:
-            if not self._seconds or now - self._seconds[-1].at >= 1_000:
-                self._seconds.append(_Second(now, Counter(), Counter()))
-                self._forget(now)
-            self._seconds[-1].arrivals.update(arrivals)
-            self._seconds[-1].completions.update(completions)
+            slot = self._slot()
+            for (_, lane, kind), number in counts.items():
+                if kind in _ARRIVALS:
+                    slot[lane, True] += number
+                elif kind in END_EVENTS:
+                    slot[lane, False] += number
 
-    def of(self, lane: str, now: int) -> tuple[int, int]:
-        """Arrivals and completions of a lane in the minute before an instant."""
+    def added(self, records: Sequence[LaneRecord]) -> Sequence[LaneRecord]:
+        """The records with their lanes' rates."""
         with self._lock:
-            self._forget(now)
-            arrivals = sum(second.arrivals[lane] for second in self._seconds)
-            return arrivals, sum(second.completions[lane] for second in self._seconds)
+            self._forget()
+            total: Counter[tuple[str, bool]] = Counter()
+            for _, slot in self._slots:
+                total.update(slot)
+        return [
+            replace(
+                record,
+                arrivals=total[record.name, True],
+                completions=total[record.name, False],
+            )
+            for record in records
+        ]
 
-    def _forget(self, now: int) -> None:
-        while self._seconds and self._seconds[0].at <= now - _MINUTE:
-            self._seconds.popleft()
+    def _slot(self) -> Counter[tuple[str, bool]]:
+        now = self._clock.monotonic()
+        if not self._slots or now - self._slots[-1][0] >= _SLOT:
+            self._slots.append((now, Counter()))
+            self._forget()
+        return self._slots[-1][1]
+
+    def _forget(self) -> None:
+        oldest = self._clock.monotonic() - _WINDOW
+        while self._slots and self._slots[0][0] < oldest:
+            self._slots.popleft()

@@ -36,7 +36,10 @@ class Readers:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="stagepost-reader")
 
     async def call(self, read: Callable[[apsw.Connection], Answer]) -> Answer:
-        """The function's answer, within one consistent read. Raises StoreUnavailable, Invalid."""
+        """The function's answer, within one consistent read.
+
+        Raises StoreUnavailable, and Unwritable for a question that can't be put to SQLite.
+        """
         if self._waiting >= _MOST_WAITING:
             raise StoreUnavailable("Too much is waiting to be read; try again in a moment.")
         try:
@@ -63,7 +66,7 @@ class Readers:
             self._local.until = time.monotonic() + _LIMIT
             with connection:
                 answer = read(connection)
-        except (apsw.Error, *refusals.UNSTORABLE) as error:
+        except (apsw.Error, *refusals.UNWRITABLE) as error:
             raise refusals.refusal(error) from error
         return answer
 

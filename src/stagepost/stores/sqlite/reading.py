@@ -1,6 +1,7 @@
 """What is read, each as a function of a reader's connection."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import apsw
@@ -11,6 +12,7 @@ from stagepost.event import Event
 from stagepost.records import (
     ApiKey,
     Artifact,
+    DeadGroup,
     FailureRecord,
     Filter,
     LaneRecord,
@@ -139,6 +141,33 @@ def steps(db: apsw.Connection, task_id: str) -> Sequence[SavedStep]:
     return [SavedStep(row[0], row[1], row[2], Payload(*row[3:6]), *row[6:]) for row in rows]
 
 
+def timeline(
+    db: apsw.Connection, task_id: str, after: str | None, limit: int
+) -> Sequence[SavedStep]:
+    """A page of a task's checkpoints, without what they hold."""
+    rows = db.execute(
+        """SELECT path, name, input_hash, NULL, size, blob, attempt, fence, started_at,
+               completed_at FROM steps
+           WHERE task_id = ?1 AND n > coalesce(
+               (SELECT n FROM steps WHERE task_id = ?1 AND path = ?2), 0)
+           ORDER BY n LIMIT ?3""",
+        (task_id, after, limit),
+    )
+    return [SavedStep(row[0], row[1], row[2], Payload(*row[3:6]), *row[6:]) for row in rows]
+
+
+def dead_groups(db: apsw.Connection, scope: Scope, where: Filter) -> Sequence[DeadGroup]:
+    """Dead letters counted by failure kind and type."""
+    dead = replace(where, statuses=(Status.DEAD_LETTER,), after=None)
+    clauses, values = _conditions(scope, dead)
+    rows = db.execute(
+        f"""SELECT failure_kind, type, count(*), min(ended_at) FROM tasks AS t
+            WHERE {" AND ".join(clauses)} GROUP BY failure_kind, type ORDER BY 3 DESC, 1, 2""",
+        values,
+    )
+    return [DeadGroup(*row) for row in rows]
+
+
 def artifacts(db: apsw.Connection, task_id: str) -> Sequence[Artifact]:
     """A task's artifacts by name."""
     rows = db.execute(
@@ -192,18 +221,16 @@ def anything_due(db: apsw.Connection, now: int) -> bool:
     return found.fetchone() is not None
 
 
-def lanes(db: apsw.Connection, rated: Sequence[tuple[str, int, int]]) -> Sequence[LaneRecord]:
-    """Each lane's backlog and running tasks, beside its name and rates."""
+def lanes(db: apsw.Connection, names: Sequence[str]) -> Sequence[LaneRecord]:
+    """Each lane's backlog and running tasks."""
     running = dict(
         db.execute("SELECT lane, count(*) FROM tasks WHERE worker_id IS NOT NULL GROUP BY lane")
     )
     records = []
-    for name, arrivals, completions in rated:
+    for name in names:
         queued = db.execute("SELECT count(*) FROM pool WHERE lane = ?", (name,)).get
         oldest = _oldest(db, name)
-        records.append(
-            LaneRecord(name, queued, running.get(name, 0), oldest, arrivals, completions)
-        )
+        records.append(LaneRecord(name, queued, running.get(name, 0), oldest))
     return records
 
 

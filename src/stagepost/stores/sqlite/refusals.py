@@ -3,9 +3,8 @@
 from typing import Final
 
 import apsw
-import orjson
 
-from stagepost.errors import Conflict, Invalid, StagepostError, StoreUnavailable
+from stagepost.errors import Conflict, StagepostError, StoreUnavailable, Unwritable
 
 _BROKEN: Final = (apsw.IOError, apsw.CorruptError, apsw.NotADBError)
 _PASSING: Final = (
@@ -18,10 +17,13 @@ _PASSING: Final = (
     apsw.NoMemError,
     apsw.InterruptError,
 )
-UNSTORABLE: Final = (
-    UnicodeError, orjson.JSONEncodeError, OverflowError, apsw.TooBigError, apsw.MismatchError,
+UNWRITABLE: Final = (
+    TypeError, ValueError, OverflowError,
+    apsw.ConstraintError, apsw.MismatchError, apsw.TooBigError,
 )  # fmt: skip
-"""The caller's own data can't be given to SQLite."""
+"""The caller's own data can't be given to SQLite: no Unicode, beyond 64 bits, against a rule."""
+
+_TAKEN: Final = (apsw.SQLITE_CONSTRAINT_PRIMARYKEY, apsw.SQLITE_CONSTRAINT_UNIQUE)
 
 
 def is_full(error: Exception) -> bool:
@@ -68,8 +70,9 @@ def refusal(error: Exception) -> StagepostError:
     """What the caller of the intent that met this error is told."""
     if isinstance(error, StagepostError):
         return error
-    if isinstance(error, apsw.ConstraintError):
+    # An attribute that the typing of apsw does not know.
+    if getattr(error, "extendedresult", None) in _TAKEN:
         return Conflict("Something of this id or name is there already.")
-    if isinstance(error, UNSTORABLE):
-        return Invalid(f"The store can't hold this ({error}).", [((), str(error))])
+    if isinstance(error, UNWRITABLE):
+        return Unwritable(f"The store can't keep this ({error}).")
     return StoreUnavailable(reason(error))

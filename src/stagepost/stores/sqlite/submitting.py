@@ -63,7 +63,7 @@ def _insert_plain(tx: Transaction, plain: list[NewTask]) -> None:
     for statement in (_TASKS, _POOL, _EVENTS):
         tx.execute(statement, (rows, tx.now))
     tx.events.extend([(new.id, 1) for new in plain])
-    tx.arrivals.extend([new.lane for new in plain])
+    tx.counts.update([(new.type, new.lane, "queued") for new in plain])
     tx.pooled = True
 
 
@@ -108,7 +108,8 @@ def _insert_details(tx: Transaction, new: NewTask) -> None:
             upload.upload_id, new.tenant, new.id, upload.name, upload.media_type, upload.size,
             upload.sha256, tx.now,
         )  # fmt: skip
-        tx.execute("INSERT INTO uploads VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        # A file that was kept before any task named it stays as it is: several may share it.
+        tx.execute("INSERT OR IGNORE INTO uploads VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
         changes.keep_blob(tx, upload.upload_id)
     if new.idempotency is not None:
         key = (new.tenant, new.user, *new.idempotency, new.id, tx.now)

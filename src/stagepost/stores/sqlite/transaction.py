@@ -1,5 +1,6 @@
 """One transaction for many intents: as groups, or each for itself when a group can't be applied."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,16 +21,10 @@ class Transaction:
         self.now = now
         self.events: list[tuple[str, int]] = []
         self.cancels: list[str] = []
-        self.arrivals: list[str] = []
-        self.completions: list[str] = []
-        """Lanes of tasks that came into the pool for the first time, and that were completed."""
+        self.counts: Counter[tuple[str, str, str]] = Counter()
+        """Facts by (type, lane, kind); see Committed."""
         self.pooled = False
         """Set when something was put into the pool."""
-
-    @property
-    def noted(self) -> tuple[list[Any], ...]:
-        """All that is told to others after the commit."""
-        return self.events, self.cancels, self.arrivals, self.completions
 
     def execute(self, statement: str, bindings: Sequence[Any] = ()) -> None:
         """Run a statement whose rows nobody wants."""
@@ -63,8 +58,8 @@ def apply_singly(transaction: Transaction, intents: Sequence[Intent]) -> Results
 
 
 def _alone(transaction: Transaction, intent: Intent) -> Any:
-    noted = transaction.noted
-    lengths = [len(items) for items in noted]
+    events, cancels = len(transaction.events), len(transaction.cancels)
+    counts = transaction.counts.copy()
     transaction.execute("SAVEPOINT intent")
     try:
         ((_, answer),) = apply_grouped(transaction, [intent])
@@ -72,8 +67,8 @@ def _alone(transaction: Transaction, intent: Intent) -> Any:
         if concerns_all(error):
             raise
         transaction.execute("ROLLBACK TO intent")
-        for items, length in zip(noted, lengths, strict=True):
-            del items[length:]
+        del transaction.events[events:], transaction.cancels[cancels:]
+        transaction.counts = counts
         answer = refusal(error)
     transaction.execute("RELEASE intent")
     return answer

@@ -25,7 +25,6 @@ from stagepost.errors import StoreUnavailable
 from stagepost.stores.sqlite import refusals
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.intents import Inbox, Intent, Kind
-from stagepost.stores.sqlite.rates import Rates
 from stagepost.stores.sqlite.transaction import (
     Results,
     Transaction,
@@ -57,7 +56,6 @@ class Writer:
         self._committed = committed
         self._checkpointer = checkpointer
         self._inbox = Inbox()
-        self.rates = Rates()
         self._standing: list[Intent] = []  # claims that found nothing yet
         self._closing = False
         self._ended = False
@@ -174,7 +172,6 @@ class Writer:
             _log.warning("a batch is applied one by one: %s", refusals.reason(error))
             transaction, results = self._transact(apply_singly, others, claims)
         self._ring(transaction)
-        self.rates.note(transaction.now, transaction.arrivals, transaction.completions)
         self._checkpointer.after_commit(self._connection)
         self.broken = self._checkpointer.broken
         return results
@@ -213,7 +210,7 @@ class Writer:
         if not (transaction.events or transaction.cancels):
             return
         try:
-            self._committed(Committed(transaction.events, transaction.cancels))
+            self._committed(Committed(transaction.events, transaction.cancels, transaction.counts))
         except Exception:  # noqa: BLE001  # what is committed is committed
             _log.exception("the doorbells of a commit failed")
 

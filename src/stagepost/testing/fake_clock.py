@@ -1,4 +1,4 @@
-"""The test kit: what a test of handlers, or of anything with time in it, needs."""
+"""Time for tests."""
 
 import asyncio
 import heapq

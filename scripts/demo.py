@@ -1,0 +1,188 @@
+"""`make demo`: starts a server, reviews a contract with live progress, shows what was found.
+
+Everything it starts it stops, and everything but the report it removes.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from stagepost.cli.exits import Exit, complain
+from stagepost.cli.output import cleaned
+from stagepost.cli.saving import save_all
+from stagepost.cli.watch import followed
+from stagepost.errors import StagepostError
+from stagepost.remote import FilePart, Remote
+
+REPORTS = Path(__file__).resolve().parent.parent / "build" / "demo"
+TYPE = "contract-review"
+START = 60.0  # seconds for the server to answer
+STOP = 60.0  # seconds for it to end
+LOOK_AROUND = 60.0  # seconds that the server stays for a person at a terminal
+TOP = 5  # findings
+PAGES = {"/": "start page", "/dashboard": "dashboard", "/docs": "API"}
+SEVERITIES = ("HIGH", "MEDIUM", "LOW")
+
+
+class Stopped(Exception):  # it is no error
+    """The demo can't go on; the sentence says why."""
+
+
+def main() -> int:
+    """The exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", nargs="?", type=Path, help="a contract of your own")
+    parser.add_argument("--app", default="", help="task types of your own, as MODULE:APP")
+    given = parser.parse_args()
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        with _scratch() as scratch:
+            file = _contract(given.file, scratch)
+            with _server(scratch, given.app) as url:
+                return asyncio.run(_review(url, file))
+    except (Stopped, StagepostError) as error:
+        complain(str(error))
+        return Exit.ENDED_OTHERWISE
+    except KeyboardInterrupt:
+        complain("Stopped; nothing is left running.")
+        return Exit.INTERRUPTED
+
+
+def _terminated(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="stagepost-demo-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _contract(named: Path | None, scratch: Path) -> Path:
+    if named is None:
+        from sample_contract import write_sample  # noqa: PLC0415  # only where it is needed
+
+        sample = scratch / "sample-contract.pdf"
+        write_sample(sample)
+        return sample
+    if not named.is_file():
+        kind = "is a folder" if named.is_dir() else "does not exist"
+        raise Stopped(f"FILE={named} {kind}; name a contract as PDF, DOCX or text.")
+    if not os.access(named, os.R_OK):
+        raise Stopped(f"FILE={named} can't be read; give this user the right to.")
+    return named
+
+
+@contextlib.contextmanager
+def _server(scratch: Path, app: str) -> Iterator[str]:
+    """A server on a free port; its address."""
+    words = ["up", "--port", "0", "--data", str(scratch / "data")]
+    command = [sys.executable, "-P", "-m", "stagepost", *words, *(["--app", app] if app else [])]
+    with (scratch / "out").open("wb") as out, (scratch / "log").open("wb") as log:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=log, env=_environment()
+        )
+    try:
+        yield _ready(process, scratch)
+    finally:
+        _end(process)
+
+
+def _environment() -> dict[str, str]:
+    # The demo must not end up in somebody's real store.
+    return {name: value for name, value in os.environ.items() if "STAGEPOST_" not in name}
+
+
+def _ready(process: "subprocess.Popen[bytes]", scratch: Path) -> str:
+    limit = time.monotonic() + START
+    while time.monotonic() < limit and process.poll() is None:
+        for line in (scratch / "out").read_text().splitlines():
+            if line.startswith("ready "):
+                return line.split()[1]
+        time.sleep(0.05)
+    last = (scratch / "log").read_text(errors="replace").strip().splitlines()
+    raise Stopped(f"The server did not start: {last[-1] if last else 'it said nothing'}")
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    try:
+        process.wait(STOP)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(STOP)
+
+
+async def _review(url: str, file: Path) -> int:
+    async with Remote(url) as remote:
+        accepted = await remote.submit(TYPE, None, [FilePart("file", file)])
+        task_id = accepted["taskId"]
+        print(f"server {url}\nreviewing {file.name} as task {task_id}")
+        status = await followed(remote, task_id, quiet=False)
+        if status["status"] != "COMPLETED":
+            reason = status["errorMessage"] or status["status"].lower()
+            raise Stopped(f"{file.name} was not reviewed: {reason}")
+        artifacts = [each async for each in remote.artifacts(task_id)]
+        saved = await save_all(remote, await remote.task(task_id), artifacts, REPORTS)
+    _print_report(saved)
+    _print_pages(url, task_id)
+    return Exit.COMPLETED
+
+
+def _print_report(saved: Sequence[Path]) -> None:
+    files = {path.name: path for path in saved}
+    report = json.loads(files.get("report.json", files["result.json"]).read_text("utf-8"))
+    findings = sorted(report["findings"], key=lambda each: SEVERITIES.index(each["severity"]))
+    print(f"\n{report['engine']}: overall risk {report['riskLevel']}, {len(findings)} findings")
+    for finding in findings[:TOP]:
+        _print_finding(finding)
+    if len(findings) > TOP:
+        print(f"  ... and {len(findings) - TOP} more in the report")
+    print()
+    for name in ("report.html", "report.json"):
+        if name in files:
+            print(f"{name:<12} {files[name]}")
+
+
+def _print_finding(finding: Mapping[str, Any]) -> None:
+    head = f"  {finding['severity']:<6} clause {finding['clause']}: {finding['risk']}"
+    print(textwrap.fill(cleaned(head), 100, subsequent_indent=" " * 9))
+    quote = textwrap.shorten(cleaned(finding["quote"]), 160, placeholder=" ...")
+    print(textwrap.fill(f'"{quote}"', 100, initial_indent=" " * 9, subsequent_indent=" " * 10))
+
+
+def _print_pages(url: str, task_id: str) -> None:
+    pages = {**PAGES, f"/api/v1/tasks/{task_id}": "the task"}
+    with httpx.Client(base_url=url, trust_env=False, timeout=10) as client:
+        answered = [path for path in pages if client.get(path).is_success]
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        print("\nwhile the server runs:")
+        for path in answered:
+            print(f"  {url}{path}  ({pages[path]})")
+        print(f"Look around; Enter stops the server, or {LOOK_AROUND:.0f} seconds.")
+        select.select([sys.stdin], [], [], LOOK_AROUND)
+    else:
+        names = ", ".join(path for path in answered if path in PAGES)
+        print(f"to look around: stagepost up, then http://127.0.0.1:8080 with {names}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

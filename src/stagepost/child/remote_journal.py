@@ -1,0 +1,64 @@
+"""The child's side of the journal, which its parent keeps."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from stagepost.child.frames import Answer, Ask, Pipe
+from stagepost.journal import Found, NewStep
+from stagepost.records import ProgressNote
+
+
+class RemoteJournal:
+    """Asks the parent for everything."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        self._pipe = pipe
+        self._asked: dict[int, asyncio.Future[Any]] = {}
+        self._number = 0
+
+    async def find(self, path: str) -> Found | None:
+        """The step saved under a path."""
+        found: Found | None = await self._ask("find", path)
+        return found
+
+    async def save(self, step: NewStep) -> None:
+        """Save a step."""
+        await self._ask("save", step)
+
+    async def note(self, note: ProgressNote) -> None:
+        """Say how far the task is."""
+        await self._ask("note", note)
+
+    async def emit(self, step: str, text: str) -> None:
+        """Send text to whoever watches."""
+        await self._ask("emit", step, text)
+
+    async def attach(self, name: str, media_type: str, content: bytes | Path) -> None:
+        """Save an artifact."""
+        await self._ask("attach", name, media_type, content)
+
+    async def path(self, key: str) -> Path:
+        """A local file with an upload's bytes."""
+        path: Path = await self._ask("path", key)
+        return path
+
+    def answered(self, answer: Answer) -> None:
+        """The parent has answered."""
+        future = self._asked.pop(answer.number, None)
+        if future is None or future.done():
+            return
+        if answer.error is not None:
+            future.set_exception(answer.error)
+        else:
+            future.set_result(answer.value)
+
+    async def _ask(self, method: str, *args: Any) -> Any:
+        self._number += 1
+        number = self._number
+        future = self._asked[number] = asyncio.get_running_loop().create_future()
+        try:
+            await self._pipe.send(Ask(number, method, args))
+            return await future
+        finally:
+            self._asked.pop(number, None)

@@ -1,0 +1,263 @@
+"""The journal of a claim that runs in this process: straight to store, blobs and bus."""
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+from uuid_utils import uuid7
+
+from stagepost.blobs import OFFLOAD_OVER, Blobs
+from stagepost.bus import Bus, Token
+from stagepost.errors import LeaseLost, Retryable
+from stagepost.journal import Found, NewStep
+from stagepost.records import Artifact, Checkpoint, Claimed, ProgressNote, SavedStep
+from stagepost.store import Store
+from stagepost.task import Lease, Payload
+
+Answer = TypeVar("Answer")
+
+_log = logging.getLogger("stagepost.journal")
+
+_NOTE_EVERY: Final = 0.25  # seconds between two durable progress events of a task
+_TOKEN_EVERY: Final = 0.05  # seconds between two pieces of a step's text
+_TEXT_WAITING: Final = 64 * 1024  # characters
+_RETRY_FIRST: Final = 0.1  # seconds
+_RETRY_MOST: Final = 5.0
+_ARTIFACT_LIMIT: Final = 1024 * 1024 * 1024  # bytes
+_CHUNK: Final = 256 * 1024
+
+
+class ClaimJournal:
+    """Writes are fenced by the claim's lease; progress and text are thinned out here.
+
+    A write that the store can't take now is tried again until it is taken, the lease is lost, or
+    the claim is ended: what was worked out is not thrown away because a disk was full for a while.
+    """
+
+    def __init__(self, claim: Claimed, store: Store, blobs: Blobs, bus: Bus) -> None:
+        self._claim = claim
+        self._lease: Lease = claim.lease
+        self._store = store
+        self._blobs = blobs
+        self._bus = bus
+        self._saved: dict[str, SavedStep] | None = None if claim.saved_steps else {}
+        self._own: set[str] = set()
+        self._closed = False
+        self._progress = _Progress(self._lease, store)
+        self._texts: dict[str, _Text] = {}
+        self.progressed = False
+        """True once this claim has saved something new."""
+
+    async def find(self, path: str) -> Found | None:
+        """The step saved under a path."""
+        if path in self._own:
+            # Asked for again by the same claim: read as a later one would read it.
+            self._saved = None
+            self._own.clear()
+        if self._saved is None:
+            steps = await insist(lambda: self._store.steps(self._claim.task_id))
+            self._saved = {step.path: step for step in steps}
+        step = self._saved.get(path)
+        if step is None:
+            return None
+        return Found(step.input_hash, await self._text(step.value))
+
+    async def save(self, step: NewStep) -> None:
+        """Save a step, with the progress that waits."""
+        value = await self.payload(step.text)
+        checkpoint = Checkpoint(step.path, step.name, step.input_hash, value, step.took)
+        note = await self._progress.take()
+        self._check()
+        await insist(lambda: self._store.checkpoint(self._lease, checkpoint, note))
+        self.progressed = True
+        self._own.add(step.path)
+        self._forget_text(step.path)
+
+    async def note(self, note: ProgressNote) -> None:
+        """Keep the newest progress; it is written at most four times a second."""
+        self._check()
+        self._progress.put(note)
+
+    async def emit(self, step: str, text: str) -> None:
+        """Send text, merged to at most twenty pieces a second."""
+        self._check()
+        if step not in self._texts:
+            self._texts[step] = _Text(self._bus, self._claim, step)
+        if self._texts[step].add(text) > _TEXT_WAITING:
+            # A handler that sends faster than that waits, so that others get their turn.
+            await asyncio.sleep(_TOKEN_EVERY)
+
+    async def attach(self, name: str, media_type: str, content: bytes | Path) -> None:
+        """Save an artifact. Raises ValueError for a file that can't be read or is over 1 GiB."""
+        self._check()
+        key = await self._stage()
+        stored = await insist(lambda: self._blobs.put(key, _chunks(content), limit=_ARTIFACT_LIMIT))
+        artifact = Artifact(name, media_type, stored.size, stored.sha256, key)
+        await insist(lambda: self._store.attach(self._lease, artifact))
+
+    async def path(self, key: str) -> Path:
+        """A local file with an upload's bytes."""
+        return await self._blobs.path(key)
+
+    async def payload(self, text: str) -> Payload:
+        """JSON text as it is kept: in its row, or in a blob when it is large."""
+        size = len(text.encode()) if not text.isascii() else len(text)
+        if size <= OFFLOAD_OVER:
+            return Payload(text, size)
+        key = await self._stage()
+        await insist(lambda: self._blobs.put(key, _chunks(text.encode()), limit=size))
+        return Payload(None, size, key)
+
+    async def close(self) -> ProgressNote | None:
+        """Write nothing more; the progress that still waits goes with the end of the claim.
+
+        What the handler has left running is refused from now on, as the store would refuse it.
+        """
+        self._closed = True
+        for text in self._texts.values():
+            text.flush()
+        self._bus.forget(self._claim.task_id)
+        return await self._progress.take()
+
+    def _check(self) -> None:
+        if self._closed:
+            raise LeaseLost(f"The handler of task {self._claim.task_id} has ended.")
+
+    async def _stage(self) -> str:
+        key = str(uuid7())
+        await insist(lambda: self._store.stage(key))
+        return key
+
+    async def _text(self, value: Payload) -> str:
+        if value.blob is None:
+            return value.text or "null"
+        return (await self._blobs.get(value.blob)).decode()
+
+    def _forget_text(self, step: str) -> None:
+        text = self._texts.pop(step, None)
+        if text is not None:
+            text.flush()
+            self._bus.forget(self._claim.task_id)
+
+
+class _Progress:
+    """At most one durable progress event each 250 ms; the latest wins and none is reordered."""
+
+    def __init__(self, lease: Lease, store: Store) -> None:
+        self._lease = lease
+        self._store = store
+        self._waiting: ProgressNote | None = None
+        self._writing: asyncio.Task[None] | None = None
+        self._written_at = -_NOTE_EVERY
+        self._timer: asyncio.TimerHandle | None = None
+
+    def put(self, note: ProgressNote) -> None:
+        self._waiting = note
+        if self._writing is None and self._timer is None:
+            loop = asyncio.get_running_loop()
+            delay = self._written_at + _NOTE_EVERY - loop.time()
+            self._timer = loop.call_later(max(0.0, delay), self._start)
+
+    def _start(self) -> None:
+        self._timer = None
+        self._writing = asyncio.get_running_loop().create_task(
+            self._write(), name=f"progress of {self._lease.task_id}"
+        )
+
+    async def _write(self) -> None:
+        note, self._waiting = self._waiting, None
+        loop = asyncio.get_running_loop()
+        self._written_at = loop.time()
+        try:
+            if note is not None:
+                await self._store.progress(self._lease, note)
+        except LeaseLost:
+            _log.info("progress of task %s came from a lost claim", self._lease.task_id)
+        except Retryable as error:
+            _log.warning("progress of task %s was not kept: %s", self._lease.task_id, error)
+        finally:
+            self._writing = None
+        if self._waiting is not None:
+            self.put(self._waiting)
+
+    async def take(self) -> ProgressNote | None:
+        """What waits, once nothing is being written; it has to be written by the caller now."""
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        note, self._waiting = self._waiting, None
+        if note is not None:
+            self._written_at = asyncio.get_running_loop().time()
+        return note
+
+
+class _Text:
+    """A step's text on its way to the bus, in pieces."""
+
+    def __init__(self, bus: Bus, claim: Claimed, step: str) -> None:
+        self._bus = bus
+        self._claim = claim
+        self._step = step
+        self._offset = 0
+        self._waiting: list[str] = []
+        self._length = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._sent_at = -_TOKEN_EVERY
+
+    def add(self, text: str) -> int:
+        """Take a piece; answers how many characters wait to be sent."""
+        self._waiting.append(text)
+        self._length += len(text)
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            delay = self._sent_at + _TOKEN_EVERY - loop.time()
+            self._timer = loop.call_later(max(0.0, delay), self.flush)
+        return self._length
+
+    def flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        text = "".join(self._waiting)
+        self._waiting.clear()
+        self._length = 0
+        if text:
+            self._sent_at = asyncio.get_running_loop().time()
+            token = Token(self._step, self._claim.attempt, self._offset, text)
+            self._offset += len(text)
+            self._bus.emit(self._claim.task_id, token)
+
+
+async def insist(call: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Call until the store takes it; other errors end it. The caller's own end bounds it."""
+    delay = _RETRY_FIRST
+    while True:
+        try:
+            return await call()
+        except Retryable as error:
+            _log.warning("tried again in %.1f s: %s", delay, error)
+        await asyncio.sleep(delay * (0.5 + random.random() / 2))  # noqa: S311  # only spreads
+        delay = min(delay * 2, _RETRY_MOST)
+
+
+async def _chunks(content: bytes | Path) -> AsyncIterator[bytes]:
+    if isinstance(content, bytes):
+        for start in range(0, max(1, len(content)), _CHUNK):
+            yield content[start : start + _CHUNK]
+        return
+    with await _read(content, lambda: content.open("rb")) as file:
+        while piece := await _read(content, lambda: file.read(_CHUNK)):
+            yield piece
+
+
+async def _read(path: Path, read: Callable[[], Answer]) -> Answer:
+    # Translated, because an OSError among the chunks would be taken for one of the blob store.
+    try:
+        return await asyncio.to_thread(read)
+    except OSError as error:
+        raise ValueError(f"The file {path} can't be read: {error.strerror}.") from error

@@ -1,0 +1,94 @@
+"""The command line: one file for each group of commands."""
+
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from stagepost.cli import doctor, init, server, submit, tasks, up, watch
+from stagepost.cli.dead_letters import dead_letters_app
+from stagepost.cli.dev import dev_app
+from stagepost.cli.exits import Exit, complain
+from stagepost.cli.keys import keys_app
+from stagepost.errors import StagepostError
+from stagepost.remote import Unreachable
+
+_ANY_OPTIONS = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""For commands that this engine refuses in any form."""
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(up.up)
+app.command()(submit.submit)
+app.command()(watch.watch)
+app.command()(tasks.tasks)
+app.command(name="show")(tasks.show_task)
+app.command()(tasks.cancel)
+app.add_typer(dead_letters_app, name="dead-letters")
+app.command()(server.lanes)
+app.command()(server.workers)
+app.add_typer(keys_app, name="keys")
+app.command()(doctor.doctor)
+app.command()(init.init)
+app.command(context_settings=_ANY_OPTIONS)(up.api)
+app.command(context_settings=_ANY_OPTIONS)(up.worker)
+app.add_typer(dev_app, name="dev")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"stagepost {version('stagepost')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _stagepost(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_print_version, help="Print it."),
+    ] = False,
+) -> None:
+    """Stagepost runs long AI tasks behind a product.
+
+    Exit codes: 0 completed, 1 the task ended otherwise, 2 usage, 3 server not reachable,
+    4 refused.
+    """
+
+
+def main() -> None:
+    """The `stagepost` command."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """One command line; returns its exit code. Errors are one line on stderr."""
+    try:
+        code = app(args=list(arguments), prog_name="stagepost", standalone_mode=False)
+    except typer.TyperException as error:
+        return _wrong(error)
+    except typer.Abort:
+        complain("Stopped.")
+        return Exit.ENDED_OTHERWISE
+    except Unreachable as error:
+        complain(str(error))
+        return Exit.NOT_REACHABLE
+    except StagepostError as error:
+        complain(str(error))
+        return Exit.REFUSED
+    return code if isinstance(code, int) else Exit.COMPLETED
+
+
+def _wrong(error: typer.TyperException) -> int:
+    message = error.format_message()
+    # A group without a command has printed its help already.
+    if message:
+        context = getattr(error, "ctx", None)
+        hint = f" See {context.command_path} --help." if context is not None else ""
+        complain(message + hint)
+    return error.exit_code

@@ -1,0 +1,39 @@
+"""What the commands share that talk to a server."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Annotated, TypeVar
+
+import typer
+
+from stagepost.cli.exits import usage
+from stagepost.remote import Remote
+from stagepost.settings import Settings, from_environment, server_url
+
+Answer = TypeVar("Answer")
+
+Url = Annotated[
+    str | None,
+    typer.Option("--url", help="The server; else STAGEPOST_URL, else http://127.0.0.1:8080."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+TaskId = Annotated[str, typer.Argument(metavar="ID", help="The task's id.")]
+
+
+def environment() -> Settings:
+    """The settings. Raises Usage when one can't be understood."""
+    with usage():
+        return from_environment()
+
+
+def ask(url: str | None, work: Callable[[Remote], Awaitable[Answer]]) -> Answer:
+    """Do something with the server. Raises Refused, Unreachable, Usage."""
+
+    async def with_server() -> Answer:
+        settings = environment()
+        with usage():
+            address = server_url(url) if url else settings.server
+        async with Remote(address, settings.api_key) as remote:
+            return await work(remote)
+
+    return asyncio.run(with_server())

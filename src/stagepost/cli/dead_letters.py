@@ -1,0 +1,166 @@
+"""`stagepost dead-letters`: what needs a person, sent back or given up."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stagepost.cli.asking import Json, Url, ask
+from stagepost.cli.exits import Usage
+from stagepost.cli.listing import After, All, Limit, Listing, print_listing
+from stagepost.cli.output import ago, console, print_json, show, table
+from stagepost.remote import Remote, Where
+
+if TYPE_CHECKING:
+    from stagepost.web.schemas import DeadLetter
+
+dead_letters_app = typer.Typer(help="List dead letters, send them back, or give them up.")
+
+TypeName = Annotated[str | None, typer.Option("--type", help="Only of this type.")]
+Lane = Annotated[str | None, typer.Option(help="Only of this lane.")]
+Kind = Annotated[
+    str | None, typer.Option("--kind", help="Only with this failure kind, such as TIMEOUT.")
+]
+Tag = Annotated[str | None, typer.Option(help="Only with this tag.")]
+Ids = Annotated[
+    list[str] | None, typer.Argument(metavar="[ID]...", help="Which; or choose by options.")
+]
+
+_COLUMNS = ("ID", "TYPE", "KIND", "TRIES", "FAILED", "AGAIN?", "MESSAGE")
+
+
+@dead_letters_app.callback(invoke_without_command=True)
+def dead_letters(
+    context: typer.Context,
+    type_name: TypeName = None,
+    lane: Lane = None,
+    kind: Kind = None,
+    tag: Tag = None,
+    group_by: Annotated[
+        str | None, typer.Option(help="Counts by failureKind, type, or failureKind,type.")
+    ] = None,
+    limit: Limit = 50,
+    after: After = None,
+    everything: All = False,
+    url: Url = None,
+    as_json: Json = False,
+) -> None:
+    """List the tasks that need a person, newest first."""
+    if context.invoked_subcommand is not None:
+        return
+    where = Where(type=type_name, lane=lane, failure_kind=kind, tag=tag)
+    if group_by:
+        _groups(where, group_by, url, as_json=as_json)
+        return
+
+    async def page(remote: Remote, limit: int, after: str | None) -> Any:
+        return await remote.page_of_dead_letters(where, limit=limit, after=after)
+
+    listing = Listing(_COLUMNS, _row, page)
+    print_listing(listing, url, limit=limit, after=after, everything=everything, as_json=as_json)
+
+
+@dead_letters_app.command()
+def redrive(
+    ids: Ids = None,
+    type_name: TypeName = None,
+    lane: Lane = None,
+    kind: Kind = None,
+    tag: Tag = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="From nothing, not at the saved steps.")
+    ] = False,
+    from_step: Annotated[
+        str | None, typer.Option(help="Before this step; it and all after it run again.")
+    ] = None,
+    given: Annotated[
+        str, typer.Option("--input", help="A corrected input as JSON; starts afresh.")
+    ] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
+    url: Url = None,
+    as_json: Json = False,
+) -> None:
+    """Send dead letters back to their lanes."""
+    body = _chosen(ids, Where(type=type_name, lane=lane, failure_kind=kind, tag=tag))
+    if fresh and from_step:
+        raise Usage("Give --fresh or --from-step, not both.")
+    if fresh or from_step:
+        body["resume"] = {"fromStep": from_step} if from_step else "fresh"
+    if given:
+        body["input"] = _corrected(given)
+    if dry_run:
+        body["dryRun"] = True
+
+    async def work(remote: Remote) -> Any:
+        return await remote.redrive(body)
+
+    _print_count(ask(url, work), "would be sent back" if dry_run else "sent back", as_json=as_json)
+
+
+@dead_letters_app.command()
+def discard(
+    ids: Ids = None,
+    type_name: TypeName = None,
+    lane: Lane = None,
+    kind: Kind = None,
+    tag: Tag = None,
+    reason: Annotated[str, typer.Option(help="Why; it is kept in the history.")] = "",
+    url: Url = None,
+    as_json: Json = False,
+) -> None:
+    """Give dead letters up; they become CANCELLED."""
+    body = _chosen(ids, Where(type=type_name, lane=lane, failure_kind=kind, tag=tag))
+    body["reason"] = reason
+
+    async def work(remote: Remote) -> Any:
+        return await remote.discard(body)
+
+    _print_count(ask(url, work), "given up", as_json=as_json)
+
+
+def _chosen(ids: list[str] | None, where: Where) -> dict[str, Any]:
+    conditions = where.conditions()
+    if bool(ids) == bool(conditions):
+        raise Usage("Name the dead letters by their ids, or choose them by --type, --kind or such.")
+    return {"taskIds": ids} if ids else {"filter": conditions}
+
+
+def _corrected(given: str) -> Any:
+    try:
+        return json.loads(given)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise Usage(f"The input is no JSON ({error}).") from error
+
+
+def _print_count(answer: Mapping[str, Any], what: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(answer)
+    else:
+        console().print(f"{answer['matched']} {what}")
+
+
+def _groups(where: Where, by: str, url: str | None, *, as_json: bool) -> None:
+    async def work(remote: Remote) -> Any:
+        return await remote.dead_groups(where, by)
+
+    groups = ask(url, work)
+    if as_json:
+        print_json({"items": groups, "next": None})
+        return
+    rows = [
+        (each["failureKind"], each["type"], each["count"], ago(each["oldest"])) for each in groups
+    ]
+    show(table(("KIND", "TYPE", "COUNT", "OLDEST"), rows))
+
+
+def _row(letter: "DeadLetter") -> Sequence[object]:
+    return (
+        letter["taskId"],
+        letter["type"],
+        letter["failureKind"],
+        letter["attempt"],
+        ago(letter["failedAt"]),
+        "yes" if letter["redriveEligible"] else "mend first",
+        letter["errorMessage"],
+    )

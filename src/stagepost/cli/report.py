@@ -1,0 +1,124 @@
+"""All of one task, for people."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from stagepost.cli.output import (
+    ago,
+    cleaned,
+    duration,
+    json_text,
+    plain,
+    seconds_between,
+    size,
+    status_text,
+    table,
+)
+
+if TYPE_CHECKING:
+    from stagepost.web.schemas import ArtifactItem, FailedAttempt, Step, WholeTask
+
+_MOST_SHOWN: Final = 2_000  # characters of an input or a result
+
+
+def report(
+    task: "WholeTask", steps: Sequence["Step"], artifacts: Sequence["ArtifactItem"]
+) -> Iterator[RenderableType]:
+    """The parts of the report, in their order."""
+    yield _facts(task)
+    if task["result"] is not None:
+        yield from _section("result", plain(_shortened(task["result"])))
+    if steps:
+        yield from _section("steps", _steps(steps))
+    if task["failures"]:
+        yield from _section("failures", *map(_failure, task["failures"]))
+    if artifacts:
+        yield from _section("artifacts", _artifacts(artifacts))
+
+
+def _section(title: str, *parts: RenderableType) -> Iterator[RenderableType]:
+    yield Text()
+    yield plain(title, "bold")
+    yield from parts
+
+
+def _facts(task: "WholeTask") -> Table:
+    facts: list[tuple[str, object]] = [
+        ("task", task["taskId"]),
+        ("type", task["type"]),
+        ("status", status_text(task["status"])),
+        ("progress", f"{task['progress']}%  {cleaned(task['currentStep'])}"),
+        ("lane", task["lane"]),
+        ("attempt", f"{task['attempt']} of {task['maxAttempts']}"),
+        ("owner", f"{task['tenant']} / {task['user']}"),
+        ("tags", ", ".join(task["tags"])),
+        ("waiting for", _waiting(task)),
+        ("queue position", task["queuePosition"]),
+        ("created", _moment(task["createdAt"])),
+        ("started", _moment(task["startedAt"])),
+        ("ended", _moment(task["completedAt"])),
+        ("took", duration(seconds_between(task["startedAt"], task["completedAt"]))),
+        ("next attempt", task["nextAttemptAt"]),
+        ("deadline", task["deadline"] if not task["final"] else None),
+        ("cancel", "asked for" if task["cancelRequested"] and not task["final"] else None),
+        ("failure", _why(task)),
+        ("trace", task["traceId"]),
+        ("input", _shortened(task["input"])),
+    ]
+    told = [(name, value) for name, value in facts if value is not None and value != ""]
+    return table(("", ""), told, head=False)
+
+
+def _waiting(task: "WholeTask") -> str:
+    wait = task["waitingFor"]
+    if wait is None:
+        return ""
+    until = f", until {wait['until']}" if wait["until"] else ""
+    return f"{wait['kind']} {wait['name']}{until}"
+
+
+def _why(task: "WholeTask") -> str:
+    kind = task["failureKind"]
+    return f"{kind}: {cleaned(task['errorMessage'])}" if kind else ""
+
+
+def _moment(instant: str | None) -> str:
+    return f"{instant}  ({ago(instant)})" if instant else ""
+
+
+def _steps(steps: Sequence["Step"]) -> Table:
+    rows = [
+        (
+            step["path"],
+            duration(seconds_between(step["startedAt"], step["completedAt"])),
+            size(step["bytes"]),
+            step["attempt"],
+            step["completedAt"],
+        )
+        for step in steps
+    ]
+    return table(("STEP", "TOOK", "SIZE", "ATTEMPT", "SAVED"), rows)
+
+
+def _failure(failure: "FailedAttempt") -> Text:
+    head = f"attempt {failure['attempt']}  {failure['timestamp']}  {failure['failureKind']}"
+    text = plain(f"{head}: {cleaned(failure['message'])}")
+    if trace := failure.get("trace"):
+        text.append_text(plain(f"\n{trace.rstrip()}", "dim"))
+    return text
+
+
+def _artifacts(artifacts: Sequence["ArtifactItem"]) -> Table:
+    rows = [(each["name"], each["mediaType"], size(each["bytes"])) for each in artifacts]
+    return table(("NAME", "TYPE", "SIZE"), rows)
+
+
+def _shortened(value: Any) -> str:
+    text = json_text(value)
+    if len(text) <= _MOST_SHOWN:
+        return text
+    return f"{text[:_MOST_SHOWN]} ... ({len(text)} characters; --json or --save DIR gives all)"

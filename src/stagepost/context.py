@@ -1,0 +1,381 @@
+"""What a handler receives."""
+
+import asyncio
+import inspect
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, overload
+
+from stagepost import codec
+from stagepost.errors import CodeChanged, LeaseLost
+from stagepost.gate import Gate, Unwound
+from stagepost.journal import Journal, NewStep
+from stagepost.records import ProgressNote
+from stagepost.retry import seconds
+from stagepost.scope import CURRENT, Scope, escape
+from stagepost.upload import SOURCE
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+MOST_ITEMS: Final = 10_000
+"""Items of one map."""
+
+_log = logging.getLogger("stagepost.task")
+
+
+class Facts(NamedTuple):
+    """What a handler may know about its task."""
+
+    task_id: str
+    tenant: str
+    user: str
+    type: str
+    attempt: int
+    trace_id: str
+
+
+class Runner(Protocol):
+    """Runs a step's function when that is no coroutine function.
+
+    `timeout` is in seconds and counts from when the function starts; raises TimeoutError.
+    """
+
+    async def in_thread(self, call: Callable[[], Any], timeout: float | None) -> Any:
+        """In a thread of this process, which runs on after a time-out."""
+        ...
+
+    async def in_process(
+        self,
+        fn: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        timeout: float | None,
+    ) -> Any:
+        """In a process that is killed at a time-out, and when this is cancelled."""
+        ...
+
+
+class _How(NamedTuple):
+    """How a step runs."""
+
+    timeout: float | None
+    cpu: bool
+
+
+class Context:
+    """One claim's hand in the engine. Every method is awaited."""
+
+    def __init__(self, facts: Facts, journal: Journal, gate: Gate, runner: Runner) -> None:
+        self._facts = facts
+        self._journal = journal
+        self._gate = gate
+        self._runner = runner
+
+    @property
+    def task_id(self) -> str:
+        """The task's id."""
+        return self._facts.task_id
+
+    @property
+    def tenant(self) -> str:
+        """Whose task it is."""
+        return self._facts.tenant
+
+    @property
+    def user(self) -> str:
+        """Which of the tenant's users submitted it."""
+        return self._facts.user
+
+    @property
+    def attempt(self) -> int:
+        """The number of this try, from 1."""
+        return self._facts.attempt
+
+    @property
+    def log(self) -> "logging.LoggerAdapter[logging.Logger]":
+        """A logger whose lines carry the task's and the trace's id."""
+        extra = {"taskId": self._facts.task_id, "traceId": self._facts.trace_id}
+        return logging.LoggerAdapter(_log, extra)
+
+    @overload
+    async def step(
+        self,
+        name: str,
+        fn: Callable[..., Awaitable[Result]],
+        *args: Any,
+        key: str | None = None,
+        timeout: float | str | None = None,
+        cpu: bool = False,
+        progress: int | None = None,
+        message: str | None = None,
+        **kwargs: Any,
+    ) -> Result: ...
+
+    @overload
+    async def step(
+        self,
+        name: str,
+        fn: Callable[..., Result],
+        *args: Any,
+        key: str | None = None,
+        timeout: float | str | None = None,
+        cpu: bool = False,
+        progress: int | None = None,
+        message: str | None = None,
+        **kwargs: Any,
+    ) -> Result: ...
+
+    async def step(
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        *args: Any,
+        key: str | None = None,
+        timeout: float | str | None = None,
+        cpu: bool = False,
+        progress: int | None = None,
+        message: str | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Run `fn(*args, **kwargs)` once in the task's life and return its result.
+
+        The result is saved; on a later attempt the saved one is returned and nothing runs. A step
+        that raised is not saved, and runs anew on a later attempt. `key` tells apart steps of one
+        name that run at the same time. `cpu=True` runs a sync function of a module's top level in a
+        process of its own. Raises TypeError when arguments or result do not serialise, ValueError
+        for a result over 16 MiB, CodeChanged when the saved step had other arguments,
+        AmbiguousStep, TimeoutError, and what `fn` raises.
+        """
+        how = _how(fn, timeout, cpu=cpu)
+        with CURRENT.get().enter(name, key) as path:
+            if progress is not None:
+                await self._note(progress, message or "", name)
+            call = _Call(path, name, fn, args, kwargs, codec.digest(args, kwargs))
+            return await self._run(call, how)
+
+    async def map(
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        items: Iterable[Item],
+        *args: Any,
+        concurrency: int = 8,
+        key: Callable[[Item], str] | None = None,
+        timeout: float | str | None = None,
+        cpu: bool = False,
+        progress: tuple[int, int] | None = None,
+        message: str = "{n} of {total}",
+        **kwargs: Any,
+    ) -> list[Any]:
+        """Run `fn(item, *args, **kwargs)` for every item, each a step of its own.
+
+        Results come in input order. At most `concurrency` run at once. When one raises, no new one
+        starts, those in flight are finished and saved, and the first error is raised. `progress`
+        goes from its first to its second number as items are saved. `key` names an item by its
+        content, so that a changed order still finds what is saved. At most 10,000 items.
+        """
+        work = _numbered(list(items), key)
+        if not 1 <= concurrency <= 1000:
+            raise ValueError("concurrency lies between 1 and 1000.")
+        how = _how(fn, timeout, cpu=cpu)
+        ticks = _Ticks(self, name, len(work), progress, message)
+        common = codec.digest(args, kwargs)
+        with CURRENT.get().enter(name, None) as base:
+
+            async def one(label: str, item: Item) -> Any:
+                path, digest = f"{base}[{escape(label)}]", codec.digest([item, common], {})
+                call = _Call(path, name, fn, (item, *args), kwargs, digest)
+                result = await self._run(call, how)
+                await ticks.tick()
+                return result
+
+            return await _all(one, work, concurrency)
+
+    async def progress(self, percent: float, message: str = "") -> None:
+        """Say how far the task is, from 0 to 100; what watchers see never goes down."""
+        await self._note(percent, message, CURRENT.get().name or None)
+
+    async def emit(self, text: str) -> None:
+        """Send a piece of text, such as a model's tokens, to whoever watches now."""
+        scope = CURRENT.get()
+        await self._guard(self._journal.emit, scope.path or "main", _clean(text))
+
+    async def save_artifact(self, name: str, content: bytes | Path, media_type: str) -> None:
+        """Keep a file with the task, for its user to fetch; one of the same name is replaced."""
+        if not name or len(name) > 255 or "/" in name or not name.isprintable():
+            raise ValueError("An artifact's name has 1 to 255 printable characters and no slash.")
+        if CURRENT.get().flight is not None:
+            # A step in flight runs to its end, and this is a part of it.
+            await self._guard(self._journal.attach, name, media_type, content)
+            return
+        async with self._gate.flight(None):
+            await self._guard(self._journal.attach, name, media_type, content)
+
+    async def call_handler(self, handler: Callable[..., Any], request: Any) -> Any:
+        """Run a handler in this context, and end it with the handler. For the engine.
+
+        When a handler raises, the steps that it has left in flight are finished and saved first.
+        """
+        # Not reset: what the handler starts keeps them, and its asyncio task ends with it.
+        CURRENT.set(Scope())
+        SOURCE.set(self._journal)
+        try:
+            return await handler(self, request)
+        except Exception:
+            await self._gate.landing()
+            raise
+        finally:
+            self._gate.end()
+
+    async def _run(self, call: "_Call", how: _How) -> Any:
+        found = await self._guard(self._journal.find, call.path)
+        if found is not None:
+            if found.input_hash != call.digest:
+                raise CodeChanged(
+                    f'The saved step "{call.path}" had other arguments; the code has changed '
+                    "since. Redrive the task fresh, or from that step."
+                )
+            return codec.decode(call.fn, found.text)
+        async with self._gate.flight(CURRENT.get().flight) as flight:
+            started = time.monotonic()
+            value = await self._invoke(Scope(call.path, call.name, flight), call, how)
+            text = codec.encode(call.fn, value)
+            # Decoded before it is saved: what does not come back as it went is no result.
+            value = codec.decode(call.fn, text)
+            took = round((time.monotonic() - started) * 1000)
+            step = NewStep(call.path, call.name, call.digest, text, took)
+            await self._guard(self._journal.save, step)
+        return value
+
+    async def _invoke(self, scope: Scope, call: "_Call", how: _How) -> Any:
+        token = CURRENT.set(scope)
+        try:
+            if how.cpu:
+                return await self._runner.in_process(call.fn, call.args, call.kwargs, how.timeout)
+            if inspect.iscoroutinefunction(call.fn):
+                async with asyncio.timeout(how.timeout):
+                    return await call.fn(*call.args, **call.kwargs)
+            value = await self._runner.in_thread(call.run, how.timeout)
+            if inspect.isawaitable(value):
+                async with asyncio.timeout(how.timeout):
+                    return await value
+            return value
+        finally:
+            CURRENT.reset(token)
+
+    async def _note(self, percent: float, message: str, step: str | None) -> None:
+        if not 0 <= percent <= 100:
+            raise ValueError("Progress lies between 0 and 100.")
+        note = ProgressNote(round(percent), _clean(message)[:500], step)
+        await self._guard(self._journal.note, note)
+
+    async def _guard(self, write: Callable[..., Awaitable[Result]], *args: Any) -> Result:
+        self._gate.check()
+        # A claim that is lost can write nothing more: its handler has no reason to go on.
+        try:
+            return await write(*args)
+        except LeaseLost as error:
+            self._gate.check()
+            self._gate.unwind()
+            raise Unwound from error
+
+
+class _Call(NamedTuple):
+    """One step to be run or replayed."""
+
+    path: str
+    name: str
+    fn: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    digest: str
+
+    def run(self) -> Any:
+        """Call the function."""
+        return self.fn(*self.args, **self.kwargs)
+
+
+def _how(fn: Callable[..., Any], timeout: float | str | None, *, cpu: bool) -> _How:
+    if cpu and inspect.iscoroutinefunction(fn):
+        raise TypeError(f"cpu=True takes a function without async, not {fn.__qualname__}.")
+    return _How(None if timeout is None else seconds(timeout), cpu)
+
+
+def _clean(text: str) -> str:
+    # Halves of surrogate pairs are no text that could be kept or sent.
+    return text.encode("utf-8", "replace").decode()
+
+
+class _Ticks:
+    """A map's progress: one tick an item."""
+
+    def __init__(
+        self, ctx: Context, name: str, total: int, span: tuple[int, int] | None, message: str
+    ) -> None:
+        self._ctx = ctx
+        self._name = name
+        self._total = total
+        self._span = span
+        self._message = message
+        self._done = 0
+
+    async def tick(self) -> None:
+        self._done += 1
+        if self._span is not None:
+            low, high = self._span
+            percent = low + (high - low) * self._done / self._total
+            text = self._message.format(n=self._done, total=self._total)
+            await self._ctx._note(percent, text, self._name)  # noqa: SLF001  # its own helper
+
+
+def _numbered(
+    items: Sequence[Item], key: Callable[[Item], str] | None
+) -> Sequence[tuple[str, Item]]:
+    if len(items) > MOST_ITEMS:
+        raise ValueError(
+            f"A map takes {MOST_ITEMS} items, not {len(items)}; map over groups of them."
+        )
+    labels = [str(n) if key is None else str(key(item)) for n, item in enumerate(items)]
+    if len(set(labels)) != len(labels):
+        raise ValueError("Two items of a map have the same key.")
+    return list(zip(labels, items, strict=True))
+
+
+async def _all(
+    one: Callable[[str, Item], Awaitable[Any]],
+    work: Sequence[tuple[str, Item]],
+    concurrency: int,
+) -> list[Any]:
+    results: list[Any] = [None] * len(work)
+    errors: list[BaseException] = []
+    queue: Iterator[tuple[int, tuple[str, Item]]] = iter(enumerate(work))
+
+    async def runner() -> None:
+        for number, (label, item) in queue:
+            try:
+                results[number] = await one(label, item)
+            except asyncio.CancelledError as error:
+                if _is_cancelled():
+                    raise
+                # The function's own: a group would take it for the end of this branch.
+                errors.append(RuntimeError("A step of a map was cancelled from within."))
+                errors[-1].__cause__ = error
+            except Exception as error:  # noqa: BLE001  # raised below, when all have landed
+                errors.append(error)
+            if errors:
+                return
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(concurrency, len(work))):
+            group.create_task(runner())
+    if errors:
+        raise errors[0]
+    return results
+
+
+def _is_cancelled() -> bool:
+    current = asyncio.current_task()
+    return current is not None and bool(current.cancelling())

@@ -1,0 +1,43 @@
+"""The whole diagnosis, part after part."""
+
+import asyncio
+from collections.abc import Mapping
+
+from stagepost.diagnosis import data_folder, machine, registered
+from stagepost.diagnosis.finding import Finding, Level, fail
+from stagepost.diagnosis.server import server
+from stagepost.errors import StoreRefused
+from stagepost.remote import Remote
+from stagepost.settings import Settings
+from stagepost.stores.sqlite.inspection import inspect
+
+
+async def examine(settings: Settings, remote: Remote, *, expected: bool) -> list[Finding]:
+    """Everything there is to see; `expected`: a server must answer.
+
+    It changes nothing. A running server is asked; its folder and its app are looked at only where
+    they are named.
+    """
+    found = [machine.versions(), machine.system(), machine.file_limit(), *machine.variables()]
+    answers, running = await server(remote, expected=expected)
+    found += answers
+    types: Mapping[str, str] | None = None
+    if settings.app or not running:
+        app, loaded = await registered.load(settings)
+        found += [app, *registered.lanes(loaded, settings)]
+        types = loaded if app.level is Level.OK else None
+    if not running or settings.folder.exists():
+        found += await _folder(settings, types)
+    found.append(await machine.sandbox())
+    return found
+
+
+async def _folder(settings: Settings, types: Mapping[str, str] | None) -> list[Finding]:
+    try:
+        look = await asyncio.to_thread(inspect, settings.folder)
+    except (StoreRefused, OSError) as error:
+        return [fail("data folder", str(error), "Choose another folder with --data.")]
+    found = [*data_folder.folder(look)]
+    if types is not None:
+        found += registered.handlers(types, look.open_types)
+    return found

@@ -1,0 +1,212 @@
+"""One claim, from its start to its settlement.
+
+How a claim ends is an Outcome; the handler's exceptions become one here and nowhere else.
+"""
+
+import asyncio
+import logging
+import os
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from stagepost.blobs import Blobs
+from stagepost.bus import Bus
+from stagepost.child.frames import RunHandler, has_name, name_of
+from stagepost.child.process import ChildDied, Children
+from stagepost.claim_journal import ClaimJournal, insist
+from stagepost.context import Context, Facts
+from stagepost.errors import LeaseLost, Terminal
+from stagepost.failure import REACTIONS, Failure, FailureKind, Then, classify
+from stagepost.lifecycle import died
+from stagepost.outcome import Drained, Failed, Outcome, Succeeded, Waiting
+from stagepost.records import Claimed, ProgressNote
+from stagepost.registry import App, TaskType
+from stagepost.retry import park_delay
+from stagepost.running import RUNNING, Running, failed, outcome_of
+from stagepost.store import Store
+from stagepost.task import Wait
+from stagepost.threads import Threads
+
+_log = logging.getLogger("stagepost.executor")
+
+THREADS: Final = 64
+"""Sync steps that run at the same time in one worker."""
+
+
+class Executor:
+    """Runs claims in the handlers' event loop."""
+
+    def __init__(self, app: App, store: Store, blobs: Blobs, bus: Bus) -> None:
+        self._app = app
+        self._store = store
+        self._blobs = blobs
+        self._bus = bus
+        self._children = Children()
+        self._threads = Threads(THREADS)
+        # More processes than cores make no CPU step faster.
+        self._cores = asyncio.Semaphore(os.cpu_count() or 1)
+
+    async def run(self, running: Running, handled: Callable[[Running], None]) -> None:
+        """Run the handler, call `handled`, then settle the claim."""
+        RUNNING.set(running)
+        journal = ClaimJournal(running.claim, self._store, self._blobs, self._bus)
+        try:
+            outcome = await self._attempt(running, journal)
+        finally:
+            running.handled = True
+            handled(running)
+        if outcome is not None and not running.abandoned:
+            await self._settle(running.claim, journal, outcome)
+
+    async def close(self) -> None:
+        """End the children; threads that hang are left behind."""
+        await self._children.close()
+
+    # A runner for the context
+
+    async def in_thread(self, call: Callable[[], Any], timeout: float | None) -> Any:
+        """Run a sync step in a thread, with the scope of its caller."""
+        return await self._threads.run(call, timeout)
+
+    async def in_process(
+        self,
+        fn: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        timeout: float | None,
+    ) -> Any:
+        """Run a CPU-bound step in a child, as soon as a core is free for it."""
+        async with self._cores, asyncio.timeout(timeout):
+            return await self._children.run_function(fn, args, kwargs)
+
+    async def _attempt(self, running: Running, journal: ClaimJournal) -> Outcome | None:
+        claim = running.claim
+        task_type = self._app.types[claim.type]
+        try:
+            if task_type.killable or (claim.lost_claims and _can_be_alone(claim, task_type)):
+                outcome = await self._in_child(running, journal, task_type)
+            else:
+                outcome = await self._here(running, journal, task_type)
+        except GeneratorExit:
+            raise  # its event loop has closed around it
+        except BaseException as error:  # noqa: BLE001  # every end of a handler is an outcome
+            return self._ended(running, journal, task_type, error)
+        if running.gate.unwinding:
+            # It was told to end and swallowed that: what it returned is not to be trusted.
+            _forget_cancels()
+            return _outcome_of_stop(running, task_type)
+        return outcome
+
+    async def _here(self, running: Running, journal: ClaimJournal, task_type: TaskType) -> Outcome:
+        claim = running.claim
+        context = Context(_facts(claim), journal, running.gate, self)
+        value = await context.call_handler(task_type.handler, task_type.load(claim.input))
+        # A handler that has returned wins over whoever wants to end it from now on.
+        running.handled = not running.gate.unwinding
+        return Succeeded(await journal.payload(task_type.dump_result(value)))
+
+    async def _in_child(
+        self, running: Running, journal: ClaimJournal, task_type: TaskType
+    ) -> Outcome | None:
+        claim = running.claim
+        work = RunHandler(name_of(task_type.handler), claim.type, _facts(claim), claim.input)
+        child = await self._children.take()
+        telling: list[asyncio.Task[None]] = []
+        running.remote = lambda stop: telling.append(asyncio.create_task(child.end(stop)))
+        try:
+            if running.stop is not None:
+                return _outcome_of_stop(running, task_type)
+            done = await child.run_handler(work, journal)
+            running.handled = not done.unwound
+        finally:
+            running.remote = None
+            if running.stop is not None or telling:
+                # What was told to end may still run on in there.
+                await asyncio.shield(child.kill())
+            self._children.give_back(child)
+        if done.unwound:
+            return _outcome_of_stop(running, task_type)
+        if done.failure is not None:
+            return reaction(claim, task_type, done.failure)
+        return Succeeded(await journal.payload(done.result or "null"))
+
+    def _ended(
+        self, running: Running, journal: ClaimJournal, task_type: TaskType, error: BaseException
+    ) -> Outcome | None:
+        claim = running.claim
+        if isinstance(error, ChildDied) and running.stop is None:
+            if journal.progressed:
+                return Drained("rescued")
+            return died(claim.lost_claims, claim.attempt, claim.max_attempts)
+        if running.stop is not None or running.gate.unwinding:
+            _forget_cancels()
+            return _outcome_of_stop(running, task_type)
+        failure = classify(error)
+        if failure.kind is FailureKind.BUG:
+            _log.error("task %s failed", claim.task_id, exc_info=error, extra=_marks(claim))
+        return reaction(claim, task_type, failure)
+
+    async def _settle(self, claim: Claimed, journal: ClaimJournal, outcome: Outcome) -> None:
+        note = await journal.close()
+        try:
+            await self._write_end(claim, outcome, note)
+        except LeaseLost as error:
+            _log.warning("%s", error, extra=_marks(claim))
+
+    async def _write_end(self, claim: Claimed, outcome: Outcome, note: ProgressNote | None) -> None:
+        try:
+            await insist(lambda: self._store.settle(claim.lease, outcome, note))
+        except Terminal as error:
+            # Left as it is, it would run for ever: nobody takes the claim from a living worker.
+            _log.critical("the end of a task can't be kept", exc_info=error, extra=_marks(claim))
+            refused = Failed(Failure(FailureKind.BUG, "The task's result can't be kept."), None)
+            await insist(lambda: self._store.settle(claim.lease, refused))
+
+
+def _outcome_of_stop(running: Running, task_type: TaskType) -> Outcome | None:
+    # Without a reason to stop, the gate was unwound because the lease is lost.
+    if running.stop is None:
+        return None
+    spread = random.random()  # noqa: S311  # only spreads
+    return outcome_of(running.stop, running.claim, task_type.retry, spread)
+
+
+def reaction(claim: Claimed, task_type: TaskType, failure: Failure) -> Outcome:
+    """What follows from a failure: another try, a wait, or dead letter."""
+    spread = random.random()  # noqa: S311  # only spreads
+    match REACTIONS[failure.kind].then:
+        case Then.RETRY:
+            return failed(claim, failure, task_type.retry, spread)
+        case Then.PARK:
+            delay = park_delay(claim.waits, failure.retry_after, spread)
+            return Waiting(Wait("limit", failure.message[:200]), delay)
+        case Then.DEAD_LETTER:
+            return Failed(failure, None)
+
+
+def _facts(claim: Claimed) -> Facts:
+    return Facts(claim.task_id, claim.tenant, claim.user, claim.type, claim.attempt, claim.trace_id)
+
+
+def _marks(claim: Claimed) -> dict[str, str]:
+    return {"taskId": claim.task_id, "traceId": claim.trace_id}
+
+
+def _can_be_alone(claim: Claimed, task_type: TaskType) -> bool:
+    if has_name(task_type.handler):
+        return True
+    _log.warning(
+        "task %s was in a worker that died, but its handler is no function of a module and can't "
+        "run in a process of its own",
+        claim.task_id,
+        extra=_marks(claim),
+    )
+    return False
+
+
+def _forget_cancels() -> None:
+    # The handler was cancelled; what follows in the same asyncio task must not count as such.
+    current = asyncio.current_task()
+    while current is not None and current.cancelling():
+        current.uncancel()

@@ -1,0 +1,51 @@
+"""What a running handler may read and write, whether it runs here or in a child process."""
+
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from stagepost.records import ProgressNote
+
+
+class Found(NamedTuple):
+    """A saved step: the hash of its input, and its result as JSON text."""
+
+    input_hash: str
+    text: str
+
+
+class NewStep(NamedTuple):
+    """A step's result, to be saved; `took` is in milliseconds."""
+
+    path: str
+    name: str
+    input_hash: str
+    text: str
+    took: int
+
+
+class Journal(Protocol):
+    """One claim's own notes. The methods raise LeaseLost once another claim owns the task."""
+
+    async def find(self, path: str) -> Found | None:
+        """The step saved under a path, in this attempt or an earlier one."""
+        ...
+
+    async def save(self, step: NewStep) -> None:
+        """Save a step; when this returns, it is never run again."""
+        ...
+
+    async def note(self, note: ProgressNote) -> None:
+        """Say how far the task is; returns at once, at most four a second are kept."""
+        ...
+
+    async def emit(self, step: str, text: str) -> None:
+        """Send a piece of text to whoever watches; returns at once."""
+        ...
+
+    async def attach(self, name: str, media_type: str, content: bytes | Path) -> None:
+        """Save an artifact."""
+        ...
+
+    async def path(self, key: str) -> Path:
+        """A local file with an upload's bytes."""
+        ...

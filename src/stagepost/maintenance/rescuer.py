@@ -1,0 +1,60 @@
+"""Gives back the claims of workers that have fallen silent."""
+
+import logging
+
+from stagepost.clock import Clock
+from stagepost.errors import Retryable
+from stagepost.records import Rescue
+from stagepost.store import Store
+
+_log = logging.getLogger("stagepost.rescuer")
+
+
+class Rescuer:
+    """Rescues only after it has itself seen the store up for one whole lease.
+
+    While the store was away, or this process asleep, nobody could renew: who is silent then is not
+    dead. After a gap in its own looks it therefore counts anew. `lease` is in seconds.
+    """
+
+    def __init__(self, store: Store, clock: Clock, lease: float) -> None:
+        self._store = store
+        self._clock = clock
+        self._lease = lease
+        self._every = lease / 5
+        self._up_since: float | None = None
+        self._looked_at = 0.0
+
+    async def run(self) -> None:
+        """Look, again and again, until cancelled."""
+        while True:
+            await self.look()
+            await self._clock.sleep(self._every)
+
+    async def look(self) -> Rescue:
+        """One look; rescues if the store has been up for long enough."""
+        now = self._clock.monotonic()
+        if now - self._looked_at > self._lease / 2:
+            self._up_since = None
+        self._looked_at = now
+        try:
+            await self._store.ping()
+            if self._up_since is None:
+                self._up_since = now
+            if now - self._up_since < self._lease:
+                return Rescue()
+            return await self._rescue()
+        except Retryable as error:
+            self._up_since = None
+            _log.warning("nobody is rescued while the store is away: %s", error)
+            return Rescue()
+
+    async def _rescue(self) -> Rescue:
+        rescue = await self._store.rescue(older_than=self._lease)
+        if rescue.workers:
+            _log.warning(
+                "%d tasks were taken back from %d silent workers",
+                len(rescue.tasks),
+                len(rescue.workers),
+            )
+        return rescue

@@ -1,0 +1,22 @@
+"""The HTTP client of our own API, used by the command line."""
+
+from stagepost.remote.client import Remote
+from stagepost.remote.errors import Refused, Unreachable
+from stagepost.remote.files import FilePart, local_name, named, placed
+from stagepost.remote.following import END_EVENTS, Following, News
+from stagepost.remote.queries import SubmitOptions, Where
+
+__all__ = [
+    "END_EVENTS",
+    "FilePart",
+    "Following",
+    "News",
+    "Refused",
+    "Remote",
+    "SubmitOptions",
+    "Unreachable",
+    "Where",
+    "local_name",
+    "named",
+    "placed",
+]

@@ -1,0 +1,262 @@
+"""Every verb of a server's HTTP API that the command line uses."""
+
+import json
+import secrets
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from urllib.parse import quote
+
+import httpx
+
+from stagepost.remote.errors import Unreachable, no_answer, refusal
+from stagepost.remote.files import FileField, FilePart, file_fields, opened, save
+from stagepost.remote.following import Following
+from stagepost.remote.queries import SubmitOptions, Where
+from stagepost.remote.transport import Call, Transport
+
+if TYPE_CHECKING:
+    # Types only: importing them would load the whole web layer into each command.
+    from stagepost.web.schemas import (
+        Accepted,
+        ArtifactItem,
+        DeadLetter,
+        Discarded,
+        DryRun,
+        Group,
+        Key,
+        Lane,
+        Listed,
+        NewKey,
+        Readiness,
+        Redriven,
+        Step,
+        TaskItem,
+        TaskStatus,
+        WholeTask,
+        Worker,
+    )
+
+_API: Final = "/api/v1"
+_MOST_PAGES: Final = 10_000
+Item = TypeVar("Item")
+
+
+class Remote:
+    """A server. Every verb raises Refused and Unreachable, each with one sentence for a person."""
+
+    def __init__(
+        self, url: str, key: str = "", transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        self._transport = Transport(url, key, transport)
+        self.url = self._transport.url
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._transport.close()
+
+    # Tasks
+
+    async def submit(
+        self,
+        type_name: str,
+        value: Any = None,
+        files: Sequence[FilePart] = (),
+        options: SubmitOptions | None = None,
+    ) -> "Accepted":
+        """Submit a task.
+
+        An answer that was lost is asked for again under the same Idempotency-Key, so that it never
+        makes a second task. Raises ValueError for a file that can't be read.
+        """
+        options = options or SubmitOptions()
+        key = options.idempotency_key or f"cli-{secrets.token_hex(16)}"
+        call = Call(
+            method="POST",
+            path=f"{_API}/tasks/{quote(type_name, safe='')}",
+            query=options.query(),
+            headers={"Idempotency-Key": key},
+            safe=True,
+        )
+        try:
+            with opened(files) as parts:
+                accepted: Accepted = await self._transport.json(
+                    replace(call, make_body=lambda: _body(value, parts))
+                )
+        except Unreachable as error:
+            if isinstance(error.__cause__, httpx.ConnectError):
+                raise
+            raise Unreachable(
+                f"{error} The task may have been accepted: the same command with "
+                f"--idempotency-key {key} finds it, or submits it."
+            ) from error
+        return accepted
+
+    async def file_fields(self, type_name: str) -> Sequence[FileField]:
+        """The fields of a task type that take files."""
+        return file_fields(await self._get("/openapi.json"), type_name)
+
+    async def status(self, task_id: str) -> "TaskStatus":
+        """Where a task stands."""
+        status: TaskStatus = await self._get(_task(task_id, "/status"))
+        return status
+
+    async def task(self, task_id: str) -> "WholeTask":
+        """All of a task."""
+        task: WholeTask = await self._get(_task(task_id))
+        return task
+
+    def follow(self, task_id: str, after: int | None = None) -> Following:
+        """Its events as they happen, from now on or after the one numbered `after`."""
+        return Following(self._transport, _task(task_id), after)
+
+    def steps(self, task_id: str) -> "AsyncIterator[Step]":
+        """Its saved steps in their order."""
+        return self._all(_task(task_id, "/steps"), {"limit": 200})
+
+    def artifacts(self, task_id: str) -> "AsyncIterator[ArtifactItem]":
+        """The files that it saved."""
+        return self._all(_task(task_id, "/artifacts"), {"limit": 200})
+
+    def tasks(self, where: Where, *, limit: int = 200) -> "AsyncIterator[TaskItem]":
+        """All tasks of a kind, newest first, read in pages of `limit`."""
+        return self._all(f"{_API}/tasks", {**where.conditions(), "limit": limit})
+
+    async def page_of_tasks(
+        self, where: Where, *, limit: int, after: str | None = None
+    ) -> "Listed[TaskItem]":
+        """One page of them."""
+        page: Listed[TaskItem] = await self._get(
+            f"{_API}/tasks", {**where.conditions(), "limit": limit, "after": after}
+        )
+        return page
+
+    async def cancel(self, task_id: str, reason: str = "") -> "TaskStatus":
+        """Cancel a task, or ask its worker to stop."""
+        status: TaskStatus = await self._post(_task(task_id, "/cancel"), {"reason": reason})
+        return status
+
+    async def save_result(self, task_id: str, target: Path) -> int:
+        """Write a task's result to a file; returns its bytes."""
+        return await self.download(_task(task_id, "/result"), target)
+
+    async def download(self, path: str, target: Path) -> int:
+        """Write what lies under a path of the server to a file; returns its bytes."""
+        call = Call(method="GET", path=path)
+        try:
+            async with self._transport.opened(call) as response:
+                if not response.is_success:
+                    await response.aread()
+                    raise refusal(self.url, response)
+                return await save(response.aiter_bytes(), target)
+        except httpx.TransportError as error:
+            raise no_answer(self.url, error) from error
+
+    # Dead letters
+
+    async def page_of_dead_letters(
+        self, where: Where, *, limit: int, after: str | None = None
+    ) -> "Listed[DeadLetter]":
+        """One page of the tasks that need a person."""
+        page: Listed[DeadLetter] = await self._get(
+            f"{_API}/dead-letters", {**where.conditions(), "limit": limit, "after": after}
+        )
+        return page
+
+    async def dead_groups(self, where: Where, by: str) -> "Sequence[Group]":
+        """Their counts by `failureKind`, `type` or both with a comma."""
+        grouped = await self._get(f"{_API}/dead-letters", {**where.conditions(), "groupBy": by})
+        groups: Sequence[Group] = grouped["items"]
+        return groups
+
+    async def redrive(self, chosen: Mapping[str, Any]) -> "Redriven | DryRun":
+        """Send dead letters back. `chosen` is the body as docs/http-api.md has it."""
+        redriven: Redriven | DryRun = await self._post(f"{_API}/dead-letters/redrive", chosen)
+        return redriven
+
+    async def discard(self, chosen: Mapping[str, Any]) -> "Discarded":
+        """Give dead letters up."""
+        discarded: Discarded = await self._post(f"{_API}/dead-letters/discard", chosen)
+        return discarded
+
+    # The server
+
+    async def lanes(self) -> "Sequence[Lane]":
+        """The lanes now."""
+        lanes: Sequence[Lane] = (await self._get(f"{_API}/lanes"))["items"]
+        return lanes
+
+    async def workers(self) -> "Sequence[Worker]":
+        """The workers now."""
+        workers: Sequence[Worker] = (await self._get(f"{_API}/workers"))["items"]
+        return workers
+
+    async def readiness(self) -> "Readiness":
+        """What works and what does not."""
+        call = Call(method="GET", path="/readyz", read=10.0)
+        try:
+            async with self._transport.opened(call) as response:
+                await response.aread()
+        except httpx.TransportError as error:
+            raise no_answer(self.url, error) from error
+        readiness = self._transport.decoded(response)
+        if not isinstance(readiness, dict) or "checks" not in readiness:
+            raise refusal(self.url, response)
+        found: Readiness = readiness  # type: ignore[assignment]
+        return found
+
+    # Keys
+
+    async def make_key(self, name: str, roles: Sequence[str], user: str | None) -> "NewKey":
+        """Make an API key; its text is in this answer only."""
+        body = {"name": name, "roles": list(roles), **({"user": user} if user else {})}
+        key: NewKey = await self._post(f"{_API}/keys", body)
+        return key
+
+    def live_keys(self) -> "AsyncIterator[Key]":
+        """The keys of the tenant."""
+        return self._all(f"{_API}/keys", {"limit": 200})
+
+    async def revoke_key(self, key_id: str) -> None:
+        """End a key."""
+        path = f"{_API}/keys/{quote(key_id, safe='')}"
+        await self._transport.json(Call(method="DELETE", path=path))
+
+    async def _get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
+        return await self._transport.json(Call(method="GET", path=path, query=query, safe=True))
+
+    async def _post(self, path: str, body: Mapping[str, Any]) -> Any:
+        call = Call(method="POST", path=path, make_body=lambda: {"json": body})
+        return await self._transport.json(call)
+
+    async def _all(self, path: str, query: Mapping[str, Any]) -> AsyncIterator[Any]:
+        after: str | None = None
+        for _ in range(_MOST_PAGES):
+            page = await self._get(path, {**query, "after": after})
+            for item in page["items"]:
+                yield item
+            after = page["next"]
+            if after is None:
+                return
+        raise Unreachable(f"The list is longer than {_MOST_PAGES} pages; narrow it by a filter.")
+
+
+def _task(task_id: str, part: str = "") -> str:
+    return f"{_API}/tasks/{quote(task_id, safe='')}{part}"
+
+
+def _body(value: Any, parts: Sequence[Any]) -> Mapping[str, Any]:
+    if not parts:
+        return {"json": {} if value is None else value}
+    for _, (_, file, _) in parts:
+        file.seek(0)
+    return {"files": parts, "data": {} if value is None else {"input": json.dumps(value)}}

@@ -1,0 +1,81 @@
+"""The identity of a step: its path within the task.
+
+A path is the enclosing step or map item, then the name, then the key or, from the second unkeyed
+one of that name on, its number within that scope:
+
+    parse            the first step "parse" of the handler
+    parse#2          the second one, one after the other
+    parse:annex      with key="annex"
+    analyse[3]       the item with index 3 (or that key) of a map
+    analyse[3]/cite  a step inside that item
+
+The scope travels with the code by a context variable, so a step inside a step nests by itself.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+from stagepost.errors import AmbiguousStep
+from stagepost.gate import Flight
+
+NAME_LIMIT: Final = 100
+KEY_LIMIT: Final = 200
+_RESERVED: Final = str.maketrans({mark: f"%{ord(mark):02X}" for mark in "%/:#[]"})
+
+
+class Scope:
+    """Where a step stands: its prefix, its flight, and the names used in it so far."""
+
+    __slots__ = ("_live", "_used", "flight", "name", "path")
+
+    def __init__(self, path: str = "", name: str = "", flight: Flight | None = None) -> None:
+        self.path = path
+        self.name = name
+        self.flight = flight
+        self._used: dict[str, int] = {}
+        self._live: set[str] = set()
+
+    @contextmanager
+    def enter(self, name: str, key: str | None) -> Iterator[str]:
+        """The path of a step that starts here; the name is in use until it ends.
+
+        Raises AmbiguousStep, and ValueError for a name or key that can't be one.
+        """
+        _check(name, key)
+        base = f"{self.path}/{escape(name)}" if self.path else escape(name)
+        mark = base if key is None else f"{base}:{escape(key)}"
+        if mark in self._live:
+            raise AmbiguousStep(_twice(name, key))
+        self._live.add(mark)
+        try:
+            yield mark if key is not None else self._numbered(base)
+        finally:
+            self._live.discard(mark)
+
+    def _numbered(self, base: str) -> str:
+        self._used[base] = number = self._used.get(base, 0) + 1
+        return base if number == 1 else f"{base}#{number}"
+
+
+CURRENT: Final[ContextVar[Scope]] = ContextVar("stagepost_scope")
+"""The scope of the code that runs now."""
+
+
+def _twice(name: str, key: str | None) -> str:
+    if key is None:
+        return f'Two steps "{name}" run at the same time in one scope; give each a key=.'
+    return f'Two steps "{name}" with the key "{key}" run at the same time in one scope.'
+
+
+def escape(text: str) -> str:
+    """A name or key without the marks that structure a path."""
+    return text.translate(_RESERVED)
+
+
+def _check(name: str, key: str | None) -> None:
+    if not name or len(name) > NAME_LIMIT or not name.isprintable():
+        raise ValueError(f"A step's name has 1 to {NAME_LIMIT} printable characters.")
+    if key is not None and (not key or len(key) > KEY_LIMIT or not key.isprintable()):
+        raise ValueError(f"A step's key has 1 to {KEY_LIMIT} printable characters.")

@@ -1,0 +1,129 @@
+"""The part of a worker that lives in the handlers' event loop: claims, and what runs of them."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from stagepost.choice import LaneTurns
+from stagepost.claim_journal import insist
+from stagepost.errors import LeaseLost, Retryable
+from stagepost.executor import Executor
+from stagepost.outcome import Drained
+from stagepost.records import Claimed, Demand
+from stagepost.registry import App
+from stagepost.running import Running, Stop, Why
+from stagepost.store import Store
+
+_log = logging.getLogger("stagepost.worker")
+
+_CLAIM_WAIT: Final = 0.25  # seconds that a claim stands in the store; bounds how long a drain takes
+_PAUSE: Final = 1.0  # seconds before another try when the store can't be used
+_UNSETTLED: Final = 4  # times the slots: so many outcomes may wait for the store
+
+
+class Slots:
+    """Claims as many tasks as it has free slots and runs each in an asyncio task.
+
+    A slot is free again as soon as its handler has ended; its outcome is settled beside the next
+    handler. Everything but the reading of `running` and `unsettled` happens in the handlers' loop.
+    """
+
+    def __init__(
+        self, app: App, store: Store, executor: Executor, weights: Mapping[str, int], count: int
+    ) -> None:
+        self.worker_id = ""
+        self.running: dict[str, Running] = {}
+        """By task id: the claims whose handlers have not ended."""
+        self._types = app.types
+        self._names = tuple(app.types)
+        self._store = store
+        self._executor = executor
+        self._turns = LaneTurns(weights)
+        self._count = count
+        self._open: set[asyncio.Task[None]] = set()
+        self._freed = asyncio.Event()
+        self._draining = False
+        self._working = True
+
+    @property
+    def unsettled(self) -> int:
+        """How many claims are not settled yet."""
+        return len(self._open)
+
+    async def work(self) -> None:
+        """Claim and run until told to drain."""
+        try:
+            while not self._draining:
+                await self._turn()
+        finally:
+            self._working = False
+            self._end_all()
+
+    async def _turn(self) -> None:
+        free = self._count - len(self.running)
+        if free <= 0 or len(self._open) >= self._count * _UNSETTLED:
+            self._freed.clear()
+            await self._freed.wait()
+            return
+        try:
+            await self._claim(free)
+        except Retryable as error:
+            _log.warning("no tasks are claimed for a moment: %s", error)
+            await asyncio.sleep(_PAUSE)
+
+    def drain(self) -> None:
+        """Claim no more, and tell all that runs to end as soon as it may.
+
+        Only once the last claim is answered: it would take what was just given back.
+        """
+        self._draining = True
+        self._freed.set()
+        if not self._working:
+            self._end_all()
+
+    def _end_all(self) -> None:
+        for running in tuple(self.running.values()):
+            running.end(Stop(Why.DRAIN))
+
+    def unwind(self) -> None:
+        """End all that runs, at the point where it is."""
+        for running in tuple(self.running.values()):
+            running.unwind()
+
+    async def _claim(self, free: int) -> None:
+        demand = Demand(self.worker_id, free, self._turns, self._names)
+        for claim in await self._store.claim(demand, wait=_CLAIM_WAIT):
+            if self._draining:
+                self._keep(asyncio.create_task(self._give_back(claim)))
+            else:
+                self._start(claim)
+
+    def _start(self, claim: Claimed) -> None:
+        running = Running(claim, time.monotonic(), self._types[claim.type].timeout)
+        self.running[claim.task_id] = running
+        running.asyncio_task = asyncio.create_task(self._executor.run(running, self._handled))
+        self._keep(running.asyncio_task)
+
+    def _keep(self, asyncio_task: "asyncio.Task[None]") -> None:
+        self._open.add(asyncio_task)
+        asyncio_task.add_done_callback(self._closed)
+
+    def _handled(self, running: Running) -> None:
+        if self.running.get(running.claim.task_id) is running:
+            del self.running[running.claim.task_id]
+        self._freed.set()
+
+    def _closed(self, asyncio_task: "asyncio.Task[None]") -> None:
+        self._open.discard(asyncio_task)
+        self._freed.set()
+        if not asyncio_task.cancelled() and (error := asyncio_task.exception()) is not None:
+            # Its lease runs out with this worker, and the rescuer gives the task back.
+            _log.critical("a claim could not be settled", exc_info=error)
+
+    async def _give_back(self, claim: Claimed) -> None:
+        try:
+            await insist(lambda: self._store.settle(claim.lease, Drained()))
+        except LeaseLost as error:
+            _log.info("%s", error)

@@ -1,0 +1,145 @@
+"""What the review comes to: the settled lists, the level, a paragraph, five first actions."""
+
+from collections.abc import Iterable
+from itertools import chain
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from stagepost.tasks.contract_review.checks import mechanical_checks
+from stagepost.tasks.contract_review.frame import Knowledge
+from stagepost.tasks.contract_review.key_terms import key_terms
+from stagepost.tasks.contract_review.labels import LEVEL, TYPE, word
+from stagepost.tasks.contract_review.missing import missing_clauses
+from stagepost.tasks.contract_review.overall import overall_risk
+from stagepost.tasks.contract_review.report import (
+    Check,
+    Finding,
+    KeyTerm,
+    MissingClause,
+    Severity,
+    rank,
+)
+from stagepost.tasks.contract_review.settle import folded, ranked, verbatim, without_mutual
+from stagepost.tasks.contract_review.wording import Wording
+from stagepost.tasks.documents.document import Clause, Document
+
+ACTIONS_MOST = 5
+
+
+class ReviewSummary(BaseModel):
+    """Everything that is decided from above the single clause; `dropped` counts unproved quotes."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+
+    risk_level: Severity
+    summary: str
+    actions: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    missing_clauses: tuple[MissingClause, ...]
+    checks: tuple[Check, ...]
+    key_terms: tuple[KeyTerm, ...]
+    dropped: int
+
+
+def summarise(
+    document: Document,
+    clauses: tuple[Clause, ...],
+    knowledge: Knowledge,
+    findings: Iterable[Iterable[Finding]],
+) -> ReviewSummary:
+    """Settle the clauses' findings and say what matters.
+
+    Args:
+        document: the contract.
+        clauses: its clauses.
+        knowledge: the frame of the review.
+        findings: what `analyse_clause` gave for each clause, in any order.
+
+    Returns:
+        Findings in reading order, each quote verbatim at its place (others are dropped and
+        counted); the missing clauses and checks; the level by the formula of `overall`.
+    """
+    proved, dropped = verbatim(chain.from_iterable(findings), document)
+    settled = ranked(folded(without_mutual(proved), knowledge.language), knowledge.side)
+    missing = missing_clauses(document, knowledge)
+    checks = mechanical_checks(document, clauses, knowledge)
+    level = overall_risk(settled, missing, checks, knowledge.side)
+    return ReviewSummary(
+        risk_level=level,
+        summary=_paragraph(knowledge, level, settled, missing, checks),
+        actions=tuple(_actions(knowledge, settled, missing, checks)),
+        findings=tuple(settled),
+        missing_clauses=missing,
+        checks=checks,
+        key_terms=key_terms(document, knowledge),
+        dropped=dropped,
+    )
+
+
+def _paragraph(
+    knowledge: Knowledge,
+    level: Severity,
+    findings: list[Finding],
+    missing: tuple[MissingClause, ...],
+    checks: tuple[Check, ...],
+) -> str:
+    names = " / ".join((party.name or party.alias).rstrip(".") for party in knowledge.parties[:2])
+    kind = TYPE[knowledge.contract_type]
+    highs = sum(finding.severity == "HIGH" for finding in findings)
+    themes = list(
+        dict.fromkeys(word(finding.category, knowledge.language) for finding in findings)
+    )[:3]
+    en = (
+        f"{kind.en.capitalize()}{f' between {names}' if names else ''}. Overall risk:"
+        f" {LEVEL[level].en}. {len(findings)} finding(s), {highs} of them high; {len(missing)}"
+        f" usual"
+        f" clause(s) missing; {len(checks)} mechanical check(s) failed."
+        + (f" Main themes: {', '.join(themes)}." if themes else " The rules found no risk.")
+    )
+    zh = (
+        f"{kind.zh}{f'（{names}）' if names else ''}，整体风险：{LEVEL[level].zh}。"
+        f"共发现{len(findings)}项风险，其中高风险{highs}项；缺失常见条款{len(missing)}项；"
+        f"机械校验未通过{len(checks)}项。"
+        + (f"主要涉及：{'、'.join(themes)}。" if themes else "规则未发现风险。")
+    )
+    return Wording(en, zh)(knowledge.language)
+
+
+def _actions(
+    knowledge: Knowledge,
+    findings: list[Finding],
+    missing: tuple[MissingClause, ...],
+    checks: tuple[Check, ...],
+) -> list[str]:
+    """The first five things to do: by severity, and in it checks, findings, missing clauses."""
+    language = knowledge.language
+    ordered = [
+        *((rank(check.severity), 0, check.kind, _of_check(check)) for check in checks),
+        *((rank(one.severity), 1, one.rule_id, _of_finding(one)) for one in findings),
+        *((rank(one.severity), 2, one.category, _of_missing(one)) for one in missing),
+    ]
+    first: dict[str, str] = {}
+    for _, _, key, text in sorted(ordered, key=lambda entry: entry[:2]):
+        first.setdefault(key, text(language))
+        if len(first) == ACTIONS_MOST:
+            break
+    return list(first.values())
+
+
+def _of_check(check: Check) -> Wording:
+    return Wording(f"Correct before signing: {check.message}", f"签署前更正：{check.message}")
+
+
+def _of_finding(finding: Finding) -> Wording:
+    return Wording(
+        f"Clause {finding.clause}: {finding.suggestion} ({finding.risk})",
+        f"{finding.clause}：{finding.suggestion}（{finding.risk}）",
+    )
+
+
+def _of_missing(missing: MissingClause) -> Wording:
+    return Wording(
+        f"Add a clause on {word(missing.category, 'en')}: {missing.why}",
+        f"补充“{word(missing.category, 'zh')}”条款：{missing.why}",
+    )

@@ -1,0 +1,176 @@
+"""Runs one attempt of a task in memory, with the real context."""
+
+import asyncio
+import hashlib
+import inspect
+import mimetypes
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import orjson
+from uuid_utils import uuid7
+
+from stagepost.child.blocking import BlockingContext
+from stagepost.context import Context, Facts
+from stagepost.executor import reaction
+from stagepost.failure import classify
+from stagepost.gate import Gate
+from stagepost.journal import NewStep
+from stagepost.outcome import Outcome, Succeeded
+from stagepost.records import Claimed, ProgressNote, UploadRecord
+from stagepost.registry import App, TaskType
+from stagepost.task import Payload
+from stagepost.testing.memory_journal import MemoryJournal, SavedFile
+from stagepost.threads import Threads
+
+_THREADS: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRun:
+    """What one attempt did.
+
+    `result` is plain JSON data, as a caller of the API gets it, and None unless the outcome is
+    Succeeded; `error` is what the handler raised. `checkpoints` holds every saved step by its path,
+    in the order of saving: those that the run was given, then its own; give it to another run to
+    replay them. `ran` are the paths of the steps that this run itself ran and saved, `asked` those
+    that the handler came to. `text` is what was emitted, by the path of the step ("main" outside of
+    steps).
+    """
+
+    outcome: Outcome
+    result: Any = None
+    error: BaseException | None = None
+    checkpoints: Mapping[str, NewStep] = field(default_factory=dict)
+    ran: Sequence[str] = ()
+    asked: Sequence[str] = ()
+    progress: Sequence[ProgressNote] = ()
+    text: Mapping[str, str] = field(default_factory=dict)
+    artifacts: Mapping[str, SavedFile] = field(default_factory=dict)
+
+
+async def run_task(
+    app: App,
+    type: str,  # noqa: A002  # the word that users know
+    input: Any = None,  # noqa: A002
+    *,
+    uploads: Mapping[str, bytes | Path] | None = None,
+    checkpoints: Mapping[str, NewStep] | None = None,
+    attempt: int = 1,
+) -> TaskRun:
+    """Run one attempt of a task; nothing is stored and no engine is needed.
+
+    `input` is validated and converted as a submit would. It names the files of `uploads` by their
+    keys, which are also their names. Steps saved in `checkpoints` are not run. A sync handler and
+    `cpu=True` run in a thread here, not in a process of their own. Raises UnknownType, Invalid.
+    """
+    task_type = app.get(type)
+    with TemporaryDirectory(prefix="stagepost-") as folder:
+        files = _files(uploads or {}, Path(folder))
+        records = {key: _record(key, path) for key, path in files.items()}
+        text = task_type.dump(task_type.parse(input, records.get))
+        journal = MemoryJournal(files, checkpoints or {})
+        claim = _claim(task_type, text, attempt, len(journal.steps))
+        running = asyncio.create_task(_attempt(task_type, claim, journal), name=f"run of {type}")
+        outcome, error = await running
+    payload = outcome.result.text if isinstance(outcome, Succeeded) else None
+    return TaskRun(
+        outcome,
+        None if payload is None else orjson.loads(payload),
+        error,
+        journal.steps,
+        journal.ran,
+        journal.asked,
+        journal.notes,
+        journal.texts,
+        journal.artifacts,
+    )
+
+
+async def _attempt(
+    task_type: TaskType, claim: Claimed, journal: MemoryJournal
+) -> tuple[Outcome, BaseException | None]:
+    facts = Facts(claim.task_id, claim.tenant, claim.user, claim.type, claim.attempt, "0" * 32)
+    runner = _Runner()
+    context = Context(facts, journal, Gate(), runner)
+    try:
+        async with asyncio.timeout(task_type.timeout):
+            request = task_type.load(claim.input)
+            value = await context.call_handler(runner.adapted(task_type.handler), request)
+        text = task_type.dump_result(value)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # every end is an outcome
+        return reaction(claim, task_type, classify(error)), error
+    return Succeeded(Payload(text, len(text.encode()))), None
+
+
+class _Runner:
+    """Runs everything in threads."""
+
+    def __init__(self) -> None:
+        self._threads = Threads(_THREADS)
+
+    async def in_thread(self, call: Callable[[], Any], timeout: float | None) -> Any:
+        return await self._threads.run(call, timeout)
+
+    async def in_process(
+        self,
+        fn: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        timeout: float | None,
+    ) -> Any:
+        return await self._threads.run(lambda: fn(*args, **kwargs), timeout)
+
+    def adapted(self, handler: Callable[..., Any]) -> Callable[..., Any]:
+        if inspect.iscoroutinefunction(handler):
+            return handler
+
+        async def call(context: Context, request: Any) -> Any:
+            blocking = BlockingContext(context, asyncio.get_running_loop())
+            return await self._threads.run(lambda: handler(blocking, request))
+
+        return call
+
+
+def _files(uploads: Mapping[str, bytes | Path], folder: Path) -> dict[str, Path]:
+    files: dict[str, Path] = {}
+    for number, (key, content) in enumerate(uploads.items()):
+        if isinstance(content, Path):
+            files[key] = content
+        else:
+            files[key] = folder / str(number)
+            files[key].write_bytes(content)
+    return files
+
+
+def _record(key: str, path: Path) -> UploadRecord:
+    content = path.read_bytes()
+    media_type = mimetypes.guess_type(key)[0] or "application/octet-stream"
+    digest = hashlib.sha256(content).hexdigest()
+    return UploadRecord(key, "test", key, media_type, len(content), digest)
+
+
+def _claim(task_type: TaskType, text: str, attempt: int, saved_steps: int) -> Claimed:
+    return Claimed(
+        task_id=str(uuid7()),
+        fence=attempt,
+        lease_id=str(uuid7()),
+        tenant="test",
+        user="test",
+        type=task_type.name,
+        lane=task_type.lane,
+        attempt=attempt,
+        max_attempts=task_type.retry.attempts,
+        time_left=round(task_type.ttl * 1000),
+        progress=0,
+        step=None,
+        saved_steps=saved_steps,
+        lost_claims=0,
+        waits=0,
+        trace_id="0" * 32,
+        seq=1,
+        input=text,
+    )

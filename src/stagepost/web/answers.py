@@ -1,0 +1,112 @@
+"""What the routes share: how they are declared, what they take, how they answer."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeVar
+
+import orjson
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic.alias_generators import to_camel
+from starlette.requests import Request
+from starlette.responses import Response
+
+from stagepost.web.exchange import Identity, exchange_of
+from stagepost.web.options import parse_instant
+from stagepost.web.problems import Kind, Problem, pointer
+
+Item = TypeVar("Item")
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def _instant(value: Any) -> int:
+    if isinstance(value, str):
+        try:
+            return parse_instant(value)
+        except (ValueError, OverflowError):
+            pass
+    raise ValueError("write an RFC 3339 instant such as 2026-01-31T08:00:00Z")
+
+
+class Strict(BaseModel):
+    """Query parameters or a JSON body; what it does not know is refused."""
+
+    model_config = ConfigDict(
+        extra="forbid", alias_generator=to_camel, validate_by_name=False, frozen=True
+    )
+
+
+class Page(Strict):
+    """Which part of a list: behind the key `after`, so many items at most."""
+
+    after: str | None = Field(default=None, min_length=1, max_length=512)
+    limit: int = Field(default=50, ge=1, le=200)
+
+
+Instant = Annotated[
+    int,
+    BeforeValidator(_instant),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+"""An RFC 3339 instant, as ms since 1970."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One route: where, what runs, and what its document says.
+
+    `answers` maps each good status to the shape of its body, or to None where there is none;
+    `problems` are the statuses of its refusals beside those that every route has. `body` is the
+    model of a JSON body, `form` the schema of a multipart one.
+    """
+
+    method: str
+    path: str
+    endpoint: Callable[..., Any]
+    summary: str
+    answers: Mapping[int, Any]
+    problems: Sequence[int] = ()
+    body: type[Strict] | None = None
+    body_required: bool = True
+    form: Mapping[str, Any] | None = None
+    media_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON answer."""
+    return Response(orjson.dumps(value), status, headers, "application/json")
+
+
+def validated(model: type[Model], value: Any) -> Model:
+    """A JSON body as its model. Raises Problem, naming each field at fault."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        faults = [
+            {"detail": fault["msg"], "pointer": pointer(fault["loc"])}
+            for fault in error.errors(include_url=False)
+        ]
+        raise Problem(Kind.VALIDATION, "The body is not valid.", faults=faults) from error
+
+
+def sliced(
+    items: Sequence[Item], key: Callable[[Item], str], page: Page
+) -> tuple[Sequence[Item], str | None]:
+    """A page of a short list that is all in memory, by its key, and the key to go on behind."""
+    ordered = sorted(items, key=key)
+    if page.after is not None:
+        ordered = [item for item in ordered if key(item) > page.after]
+    chosen = ordered[: page.limit]
+    return chosen, key(chosen[-1]) if len(ordered) > page.limit else None
+
+
+def identity_of(request: Request) -> Identity:
+    """Who asks."""
+    return exchange_of(request.scope).identity

@@ -1,0 +1,60 @@
+"""Lanes and workers as they are now."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import Query
+from starlette.responses import Response
+
+from stagepost.records import LaneRecord, WorkerRecord
+from stagepost.web import service_shapes, shapes
+from stagepost.web.answers import Operation, Page, answer, sliced
+from stagepost.web.parts import Parts
+from stagepost.web.schemas import Lane, Listed, Worker
+
+
+class LaneRoutes:
+    """The routes of lanes and workers."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def operations(self) -> Sequence[Operation]:
+        """The routes."""
+        return [
+            Operation(
+                method="GET",
+                path="/api/v1/lanes",
+                endpoint=self.lanes,
+                summary="The lanes",
+                answers={200: Listed[Lane]},
+            ),
+            Operation(
+                method="GET",
+                path="/api/v1/workers",
+                endpoint=self.workers,
+                summary="The workers that live",
+                answers={200: Listed[Worker]},
+            ),
+        ]
+
+    async def lanes(self, query: Annotated[Page, Query()]) -> Response:
+        """The lanes: what waits, what runs, how fast it goes and how many workers would do."""
+        records = await self._parts.store.lanes(list(self._parts.settings.lanes))
+        workers = await self._parts.store.workers()
+        chosen, after = sliced(records, lambda record: record.name, query)
+        now = self._parts.clock.now()
+        items = [
+            service_shapes.lane(record, now, self._slots(record, workers)) for record in chosen
+        ]
+        return answer(shapes.page(items, after))
+
+    async def workers(self, query: Annotated[Page, Query()]) -> Response:
+        """The workers that live: one for each life of a process."""
+        workers = await self._parts.store.workers()
+        chosen, after = sliced(workers, lambda record: record.id, query)
+        return answer(shapes.page([service_shapes.worker(record) for record in chosen], after))
+
+    def _slots(self, lane: LaneRecord, workers: Sequence[WorkerRecord]) -> int:
+        slots = [worker.slots for worker in workers if lane.name in worker.lanes]
+        return sum(slots) // len(slots) if slots else self._parts.settings.concurrency

@@ -1,0 +1,163 @@
+"""What /metrics tells. docs/metrics.md is printed from the table of this module.
+
+No label's values grow without bound: types are those that are registered, lanes those that are
+configured, routes are path templates, methods and statuses come from fixed sets.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import generate_latest
+
+from stagepost.bus import Committed, Token
+from stagepost.records import LaneRecord, WorkerRecord
+
+MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Row(NamedTuple):
+    """One metric: its kind, its labels and what it tells."""
+
+    kind: str
+    labels: tuple[str, ...]
+    help: str
+
+
+TABLE: Final[Mapping[str, Row]] = {
+    "stagepost_tasks_total": Row(
+        "counter", ("type", "status"), "How often a task of the type came into the status."
+    ),
+    "stagepost_queue_tasks": Row("gauge", ("lane",), "Tasks that wait for a worker."),
+    "stagepost_queue_oldest_seconds": Row(
+        "gauge", ("lane",), "How long the first of them has waited; 0 when none waits."
+    ),
+    "stagepost_running_tasks": Row("gauge", ("lane",), "Tasks that run."),
+    "stagepost_workers": Row("gauge", (), "Workers that are alive."),
+    "stagepost_worker_slots": Row("gauge", (), "How many tasks they can run at once."),
+    "stagepost_http_requests_total": Row(
+        "counter", ("route", "method", "status"), "Requests answered."
+    ),
+    "stagepost_http_request_seconds": Row(
+        "histogram", ("route",), "Time to answer; long polls included, streams left out."
+    ),
+    "stagepost_streams": Row("gauge", (), "Live streams that are open in this process."),
+    "stagepost_streams_refused_total": Row("counter", (), "Streams refused over a limit."),
+    "stagepost_streams_cut_total": Row("counter", (), "Streams cut because nobody read them."),
+    "stagepost_store_up": Row("gauge", (), "1 if the store could be asked for this scrape."),
+}
+
+_STATUS_OF: Final = {
+    "queued": "QUEUED",
+    "redriven": "QUEUED",
+    "started": "RUNNING",
+    "waiting": "WAITING",
+    "retrying": "FAILED",
+    "completed": "COMPLETED",
+    "failed": "DEAD_LETTER",
+    "cancelled": "CANCELLED",
+}
+_METHODS: Final = frozenset({"GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS"})
+_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_STREAMS: Final = "/progress"
+
+
+class Metrics:
+    """The process's own counts, and gauges that are filled from the store at a scrape.
+
+    It listens on the bus (see bus.Listener) for what this process committed.
+    """
+
+    def __init__(self, types: Iterable[str]) -> None:
+        self._registry = CollectorRegistry()
+        self._types = frozenset(types)
+        self._tasks = self._counter("stagepost_tasks_total")
+        self._requests = self._counter("stagepost_http_requests_total")
+        self._seconds = self._histogram("stagepost_http_request_seconds")
+        self._refused = self._counter("stagepost_streams_refused_total")
+        self._cut = self._counter("stagepost_streams_cut_total")
+        self._streams = self._gauge("stagepost_streams")
+        self._store_up = self._gauge("stagepost_store_up")
+        self._queued = self._gauge("stagepost_queue_tasks")
+        self._oldest = self._gauge("stagepost_queue_oldest_seconds")
+        self._running = self._gauge("stagepost_running_tasks")
+        self._workers = self._gauge("stagepost_workers")
+        self._slots = self._gauge("stagepost_worker_slots")
+        # The children of labels, kept because looking them up costs more than counting.
+        self._request_children: dict[tuple[str, str, int], Counter] = {}
+        self._seconds_children: dict[str, Histogram] = {}
+
+    def committed(self, news: Committed) -> None:
+        """Count what this process committed."""
+        for (type_name, _, kind), number in news.counts.items():
+            status = _STATUS_OF.get(kind)
+            if status is not None:
+                # A type whose handler has been removed may still have tasks in the store.
+                known = type_name if type_name in self._types else "other"
+                self._tasks.labels(known, status).inc(number)
+
+    def token(self, task_id: str, token: Token) -> None:
+        """A piece of text: nothing to count."""
+
+    def answered(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count a request; status 0: the client went before it was answered."""
+        key = (route, method if method in _METHODS else "other", status)
+        child = self._request_children.get(key)
+        if child is None:
+            child = self._requests.labels(*map(str, key))
+            self._request_children[key] = child
+        child.inc()
+        if not route.endswith(_STREAMS):
+            self._timed(route, seconds)
+
+    def _timed(self, route: str, seconds: float) -> None:
+        child = self._seconds_children.get(route)
+        if child is None:
+            child = self._seconds.labels(route)
+            self._seconds_children[route] = child
+        child.observe(seconds)
+
+    def stream_refused(self) -> None:
+        """A limit of streams was reached."""
+        self._refused.inc()
+
+    def stream_cut(self) -> None:
+        """A stream was cut because its reader was too slow."""
+        self._cut.inc()
+
+    def streams_from(self, count: Callable[[], int]) -> None:
+        """Where the number of open streams comes from."""
+        self._streams.set_function(count)
+
+    def store_down(self) -> None:
+        """The store did not answer; the gauges keep their last values."""
+        self._store_up.set(0)
+
+    def gauges(
+        self, lanes: Sequence[LaneRecord], workers: Sequence[WorkerRecord], now: int
+    ) -> None:
+        """Fill in what the store knows at this instant."""
+        self._store_up.set(1)
+        for lane in lanes:
+            oldest = now if lane.oldest_pooled_at is None else lane.oldest_pooled_at
+            self._queued.labels(lane.name).set(lane.queued)
+            self._oldest.labels(lane.name).set(max(0, now - oldest) / 1000)
+            self._running.labels(lane.name).set(lane.running)
+        self._workers.set(len(workers))
+        self._slots.set(sum(worker.slots for worker in workers))
+
+    def text(self) -> bytes:
+        """All of it in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def _counter(self, name: str) -> Counter:
+        row = TABLE[name]
+        return Counter(name, row.help, row.labels, registry=self._registry)
+
+    def _gauge(self, name: str) -> Gauge:
+        row = TABLE[name]
+        return Gauge(name, row.help, row.labels, registry=self._registry)
+
+    def _histogram(self, name: str) -> Histogram:
+        row = TABLE[name]
+        return Histogram(name, row.help, row.labels, registry=self._registry, buckets=_BUCKETS)

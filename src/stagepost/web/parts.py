@@ -1,0 +1,39 @@
+"""What the web layer is built from; the wiring fills it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from stagepost.blobs import Blobs
+from stagepost.bus import Bus
+from stagepost.client import Client
+from stagepost.clock import Clock
+from stagepost.notifier import Notifier
+from stagepost.registry import App
+from stagepost.settings import Settings
+from stagepost.store import Store
+
+Check = Callable[[], Awaitable[None]]
+"""Returns when its part is well. Raises Retryable when the product works on without it for a while
+("degraded"), anything else when it does not ("down")."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """One process's services.
+
+    `checks` are asked by /readyz beside the store and the disk. Once `draining` is set, /readyz is
+    down, and open streams and long polls end politely: their clients come back to another process,
+    or to this one's next life. The notifier's loop is run by whoever made it.
+    """
+
+    settings: Settings
+    app: App
+    client: Client
+    store: Store
+    notifier: Notifier
+    bus: Bus
+    blobs: Blobs
+    clock: Clock
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    draining: asyncio.Event = field(default_factory=asyncio.Event)

@@ -1,0 +1,59 @@
+"""Who may do what: one table, printed in docs/roles.md and walked by the tests."""
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import Final
+
+
+class Role(IntEnum):
+    """Each role includes the ones before it."""
+
+    READ = 1
+    SUBMIT = 2
+    OPERATE = 3
+    ADMIN = 4
+
+    @property
+    def word(self) -> str:
+        """The role's name in keys and documents."""
+        return self.name.lower()
+
+
+WORDS: Final[Mapping[str, Role]] = {role.word: role for role in Role}
+
+
+def highest(words: Iterable[str]) -> Role:
+    """The role of a key that carries these words."""
+    return max((WORDS[word] for word in words if word in WORDS), default=Role.READ)
+
+
+_TASK: Final = "/api/v1/tasks/{task_id}"
+
+ROLES: Final[Mapping[tuple[str, str], Role | None]] = {
+    ("GET", "/healthz"): None,
+    ("GET", "/readyz"): None,
+    ("GET", "/docs"): None,
+    ("GET", "/openapi.json"): None,
+    ("GET", "/metrics"): Role.READ,
+    ("POST", "/api/v1/tasks/{type}"): Role.SUBMIT,
+    ("GET", "/api/v1/tasks"): Role.READ,
+    ("GET", _TASK): Role.READ,
+    ("GET", f"{_TASK}/status"): Role.READ,
+    ("GET", f"{_TASK}/progress"): Role.READ,
+    ("GET", f"{_TASK}/result"): Role.READ,
+    ("GET", f"{_TASK}/events"): Role.READ,
+    ("GET", f"{_TASK}/steps"): Role.READ,
+    ("GET", f"{_TASK}/artifacts"): Role.READ,
+    ("GET", f"{_TASK}/artifacts/{{name}}"): Role.READ,
+    ("POST", f"{_TASK}/cancel"): Role.SUBMIT,
+    ("POST", "/api/v1/uploads"): Role.SUBMIT,
+    ("GET", "/api/v1/dead-letters"): Role.READ,
+    ("POST", "/api/v1/dead-letters/redrive"): Role.OPERATE,
+    ("POST", "/api/v1/dead-letters/discard"): Role.OPERATE,
+    ("GET", "/api/v1/lanes"): Role.READ,
+    ("GET", "/api/v1/workers"): Role.READ,
+    ("GET", "/api/v1/keys"): Role.ADMIN,
+    ("POST", "/api/v1/keys"): Role.ADMIN,
+    ("DELETE", "/api/v1/keys/{key_id}"): Role.ADMIN,
+}
+"""Each route's least role; None: open to all. A route that is not here can't be served."""

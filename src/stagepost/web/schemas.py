@@ -1,0 +1,252 @@
+"""What goes over the wire, as types; they are also the schemas of the OpenAPI document.
+
+Instants are RFC 3339 UTC, sizes are bytes. shapes.py makes them from the domain's objects.
+"""
+
+from typing import Any, Generic, Literal, NotRequired, TypeVar
+
+from typing_extensions import TypedDict
+
+StatusName = Literal[
+    "PENDING", "QUEUED", "RUNNING", "WAITING", "FAILED", "COMPLETED", "DEAD_LETTER", "CANCELLED"
+]
+WaitKind = Literal["limit", "child", "signal", "timer", "budget", "worker", "retry", "paused"]
+
+
+class Accepted(TypedDict):
+    """The answer to a submit."""
+
+    taskId: str
+    type: str
+    status: StatusName
+    lane: str
+    estimatedSeconds: int | None
+    pollUrl: str
+    sseUrl: str
+    createdAt: str
+
+
+class WaitingFor(TypedDict):
+    """What holds a task up."""
+
+    kind: WaitKind
+    name: str
+    until: str | None
+
+
+class TaskStatus(TypedDict):
+    """Where a task stands. `resultUrl` and `resultBytes` are there when the result is large."""
+
+    taskId: str
+    status: StatusName
+    final: bool
+    progress: int
+    currentStep: str | None
+    result: Any
+    resultUrl: NotRequired[str]
+    resultBytes: NotRequired[int]
+    errorMessage: str | None
+    failureKind: str | None
+    attempt: int
+    maxAttempts: int
+    nextAttemptAt: str | None
+    waitingFor: WaitingFor | None
+    queuePosition: int | None
+    estimatedSeconds: int | None
+    createdAt: str
+    startedAt: str | None
+    completedAt: str | None
+
+
+class Owned(TypedDict):
+    """What a task is and whose."""
+
+    type: str
+    lane: str
+    tenant: str
+    user: str
+
+
+class TaskItem(TaskStatus, Owned):
+    """A task in a list: `result` is always null there, a completed task has its `resultUrl`."""
+
+
+class FailedAttempt(TypedDict):
+    """One attempt that failed; `trace` is there for whoever may operate."""
+
+    attempt: int
+    failureKind: str
+    message: str
+    timestamp: str
+    trace: NotRequired[str]
+
+
+class WholeTask(TaskItem):
+    """All that is known of a task."""
+
+    priority: int
+    runAt: str
+    deadline: str
+    tags: list[str]
+    traceId: str
+    seq: int
+    cancelRequested: bool
+    input: Any
+    failures: list[FailedAttempt]
+
+
+class DeadLetter(TaskItem):
+    """A task that needs a person. `redriveEligible`: it may go well unchanged."""
+
+    failedAt: str
+    redriveEligible: bool
+
+
+class TaskEvent(TypedDict):
+    """One fact of a task's history."""
+
+    seq: int
+    event: str
+    data: dict[str, Any]
+    timestamp: str
+
+
+class Step(TypedDict):
+    """A saved step."""
+
+    path: str
+    name: str
+    state: Literal["saved"]
+    attempt: int
+    fence: int
+    startedAt: str
+    completedAt: str
+    bytes: int
+
+
+class ArtifactItem(TypedDict):
+    """A file that a task saved."""
+
+    name: str
+    mediaType: str
+    bytes: int
+    sha256: str
+    createdAt: str
+    url: str
+
+
+class Uploaded(TypedDict):
+    """A file that was kept."""
+
+    uploadId: str
+    name: str
+    bytes: int
+    sha256: str
+
+
+class Lane(TypedDict):
+    """One lane now."""
+
+    name: str
+    paused: bool
+    queued: int
+    pool: int
+    running: int
+    oldestQueuedSeconds: int | None
+    lag: int
+    arrivalsPerMinute: int
+    completionsPerMinute: int
+    etaSeconds: int | None
+    desiredWorkers: int
+
+
+class Worker(TypedDict):
+    """One life of a worker process."""
+
+    id: str
+    lanes: list[str]
+    slots: int
+    running: int
+    version: str
+    startedAt: str
+    lastBeat: str
+    state: str
+
+
+class Key(TypedDict):
+    """An API key without its text."""
+
+    keyId: str
+    name: str
+    roles: list[str]
+    user: str | None
+    createdAt: str
+
+
+class NewKey(Key):
+    """An API key with its text, which is shown this once."""
+
+    key: str
+
+
+class Group(TypedDict):
+    """Dead letters of one kind; `estimatedCost` is null while nothing is known of costs."""
+
+    failureKind: str | None
+    type: str | None
+    count: int
+    oldest: str
+    estimatedCost: float | None
+
+
+class DryRun(TypedDict):
+    """What a redrive would do."""
+
+    matched: int
+    groups: list[Group]
+
+
+class Redriven(TypedDict):
+    """What a redrive did. `redriveId` is null: nothing goes on after the answer."""
+
+    redriveId: str | None
+    matched: int
+
+
+class Discarded(TypedDict):
+    """What a discard did."""
+
+    matched: int
+
+
+class CheckResult(TypedDict):
+    """One of the checks behind /readyz."""
+
+    status: Literal["ok", "degraded", "down"]
+    detail: str | None
+
+
+class Readiness(TypedDict):
+    """Whether the process can serve."""
+
+    status: Literal["ok", "degraded", "down"]
+    checks: dict[str, CheckResult]
+
+
+class Liveness(TypedDict):
+    """The process answers."""
+
+    status: Literal["ok"]
+
+
+Item = TypeVar("Item")
+
+
+class Listed(TypedDict, Generic[Item]):
+    """A list. `next` goes back as `after` for the next page; null behind the last one."""
+
+    items: list[Item]
+    next: str | None
+
+
+AnyJson = Any

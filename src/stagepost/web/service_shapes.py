@@ -1,0 +1,95 @@
+"""The wire forms of what serves the tasks: lanes, workers, keys, and sums of dead letters."""
+
+from collections.abc import Sequence
+
+from stagepost.event import rfc3339
+from stagepost.records import ApiKey, DeadGroup, LaneRecord, WorkerRecord
+from stagepost.task import Task
+from stagepost.web.schemas import DryRun, Group, Key, Lane, Worker
+
+
+def lane(record: LaneRecord, now: int, slots: int) -> Lane:
+    """One lane; `slots` is how many tasks one worker of it runs at once.
+
+    `etaSeconds` goes by the last minute and is null while the lane does not get emptier;
+    `desiredWorkers` is how many workers would run all that is queued or running at once.
+    """
+    oldest = record.oldest_pooled_at
+    return {
+        "name": record.name,
+        # Lanes can't be paused yet, and nothing lies between a submit and the pool.
+        "paused": False,
+        "queued": record.queued,
+        "pool": record.queued,
+        "running": record.running,
+        "oldestQueuedSeconds": None if oldest is None else max(0, now - oldest) // 1000,
+        "lag": 0,
+        "arrivalsPerMinute": record.arrivals,
+        "completionsPerMinute": record.completions,
+        "etaSeconds": _eta(record),
+        "desiredWorkers": -(-(record.queued + record.running) // max(1, slots)),
+    }
+
+
+def _eta(record: LaneRecord) -> int | None:
+    if record.queued == 0:
+        return 0
+    gain = record.completions - record.arrivals
+    return record.queued * 60 // gain if gain > 0 else None
+
+
+def worker(record: WorkerRecord) -> Worker:
+    """One worker."""
+    return {
+        "id": record.id,
+        "lanes": list(record.lanes),
+        "slots": record.slots,
+        "running": record.running,
+        "version": record.version,
+        "startedAt": rfc3339(record.started_at),
+        "lastBeat": rfc3339(record.beat_at),
+        "state": record.state,
+    }
+
+
+def key(record: ApiKey) -> Key:
+    """An API key without its text."""
+    return {
+        "keyId": record.id,
+        "name": record.name,
+        "roles": list(record.roles),
+        "user": record.user,
+        "createdAt": rfc3339(record.created_at),
+    }
+
+
+def groups(found: Sequence[DeadGroup], by: Sequence[str]) -> list[Group]:
+    """Dead letters summed up by some of `failureKind` and `type`, largest first."""
+    sums: dict[tuple[str | None, str | None], tuple[int, int]] = {}
+    for group in found:
+        place = (
+            group.failure_kind if "failureKind" in by else None,
+            group.type if "type" in by else None,
+        )
+        count, oldest = sums.get(place, (0, group.oldest))
+        sums[place] = (count + group.count, min(oldest, group.oldest))
+    ordered = sorted(sums.items(), key=lambda entry: (-entry[1][0], str(entry[0])))
+    return [
+        {
+            "failureKind": failure_kind,
+            "type": type_name,
+            "count": count,
+            "oldest": rfc3339(oldest),
+            "estimatedCost": None,
+        }
+        for (failure_kind, type_name), (count, oldest) in ordered
+    ]
+
+
+def dry_run(tasks: Sequence[Task]) -> DryRun:
+    """What a redrive of these dead letters would do."""
+    found = [
+        DeadGroup(task.failure_kind or "", task.type, 1, task.ended_at or task.created_at)
+        for task in tasks
+    ]
+    return {"matched": len(tasks), "groups": groups(found, ("failureKind", "type"))}

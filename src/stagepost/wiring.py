@@ -1,0 +1,182 @@
+"""Builds the whole engine from the settings. The only place that knows which adapter is which."""
+
+import asyncio
+import importlib
+import logging
+import sys
+import traceback
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from stagepost.blobs import Blobs
+from stagepost.blobstores.folder import FolderBlobs
+from stagepost.broker import Broker
+from stagepost.brokers.direct import DirectBroker
+from stagepost.bus import Bus
+from stagepost.buses.memory import MemoryBus
+from stagepost.client import Client
+from stagepost.clock import Clock, SystemClock
+from stagepost.errors import StoreRefused
+from stagepost.executor import Executor
+from stagepost.maintenance.rescuer import Rescuer
+from stagepost.maintenance.scheduler import Scheduler
+from stagepost.notifier import Notifier
+from stagepost.registry import App
+from stagepost.settings import Settings
+from stagepost.store import Store
+from stagepost.stores.sqlite import SqliteStore
+from stagepost.tasks import app as built_in
+from stagepost.worker import Worker, WorkerOptions
+
+_log = logging.getLogger("stagepost")
+
+Choice = TypeVar("Choice")
+
+_BEGIN_ANEW: Final = 1.0  # seconds before a loop that has failed is begun anew
+
+_STORES: Final = {"sqlite": SqliteStore}
+_BROKERS: Final[dict[str, Callable[[], Broker]]] = {"direct": DirectBroker}
+_BUSES: Final[dict[str, Callable[[], Bus]]] = {"memory": MemoryBus}
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The parts of a running engine."""
+
+    settings: Settings
+    app: App
+    clock: Clock
+    store: Store
+    broker: Broker
+    bus: Bus
+    blobs: Blobs
+    notifier: Notifier
+    client: Client
+    worker: Worker
+
+
+@asynccontextmanager
+async def open_engine(
+    settings: Settings, app: App, clock: Clock | None = None
+) -> AsyncIterator[Engine]:
+    """An engine that works while the context lasts, and drains at its end.
+
+    Raises StoreRefused when the store can't be opened.
+    """
+    engine = _build(settings, app, clock or SystemClock())
+    try:
+        # The folder's lock is ours: whoever had a claim before is dead.
+        await engine.store.rescue(older_than=0.0)
+        async with _loops(engine, settings):
+            yield engine
+    finally:
+        await engine.broker.close()
+        await engine.store.close()
+
+
+@asynccontextmanager
+async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
+    scheduler = Scheduler(engine.store, engine.clock)
+    rescuer = Rescuer(engine.store, engine.clock, settings.lease)
+    loops = {"scheduler": scheduler.run, "rescuer": rescuer.run, "notifier": engine.notifier.run}
+    keepers = [
+        asyncio.create_task(_keep(name, run, engine.clock), name=name)
+        for name, run in loops.items()
+    ]
+    working = asyncio.create_task(engine.worker.run(), name="worker")
+    try:
+        yield
+    finally:
+        engine.worker.drain()
+        try:
+            await working
+        finally:
+            for keeper in keepers:
+                keeper.cancel()
+            await asyncio.gather(*keepers, return_exceptions=True)
+
+
+async def _keep(name: str, run: Callable[[], Coroutine[Any, Any, None]], clock: Clock) -> None:
+    """A loop that ends by a fault is begun anew: without it the engine would only seem to live."""
+    while True:
+        try:
+            await run()
+        except Exception:  # noqa: BLE001  # whatever it is, it is logged and the loop goes on
+            _log.exception("the loop %s has ended by a fault and is begun anew", name)
+        await clock.sleep(_BEGIN_ANEW)
+
+
+def _build(settings: Settings, app: App, clock: Clock) -> Engine:
+    bus = _chosen("STAGEPOST_BUS", _BUSES, settings.bus)()
+    broker = _chosen("STAGEPOST_BROKER", _BROKERS, settings.broker)()
+    blobs = FolderBlobs(settings.blob_folder)
+    scheme = settings.store.partition(":")[0] or "sqlite"
+    store: Store = _chosen("STAGEPOST_STORE", _STORES, scheme)(settings.folder, clock, bus.ring)
+    notifier = Notifier(store, bus)
+    client = Client(
+        app=app, store=store, broker=broker, blobs=blobs, notifier=notifier, lanes=settings.lanes
+    )
+    executor = Executor(app, store, blobs, bus)
+    worker = Worker(app, store, bus, executor, _worker_options(settings))
+    return Engine(settings, app, clock, store, broker, bus, blobs, notifier, client, worker)
+
+
+def _worker_options(settings: Settings) -> WorkerOptions:
+    return WorkerOptions(
+        lanes=settings.lanes,
+        slots=settings.concurrency,
+        heartbeat=settings.heartbeat,
+        drain_grace=settings.drain_grace,
+        cancel_grace=settings.cancel_grace,
+        stall_after=settings.stall_after,
+        version=version("stagepost"),
+    )
+
+
+def _chosen(name: str, choices: Mapping[str, Choice], wanted: str) -> Choice:
+    try:
+        return choices[wanted]
+    except KeyError:
+        known = ", ".join(choices)
+        raise StoreRefused(f'{name} is "{wanted}"; this version has {known}.') from None
+
+
+def registered(settings: Settings) -> App:
+    """The built-in task types, and those of the App that the settings name.
+
+    Raises ValueError or TypeError with the remedy.
+    """
+    app = App()
+    app.include(built_in)
+    if settings.app:
+        app.include(load_app(settings.app))
+    return app
+
+
+def load_app(reference: str) -> App:
+    """The App that `module:name` names. Raises ValueError or TypeError with the remedy."""
+    module_name, _, attribute = reference.partition(":")
+    if not module_name or not attribute:
+        raise ValueError(
+            f'--app is "{reference}"; write it as module:name, such as "my.tasks:app".'
+        )
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = getattr(importlib.import_module(module_name), attribute)
+    except Exception as error:  # a module may raise anything when it is imported
+        _log.debug("the app can't be loaded", exc_info=True)
+        raise ValueError(f'--app "{reference}" can\'t be loaded: {_where(error)}.') from error
+    if not isinstance(found, App):
+        raise TypeError(f'--app "{reference}" is no stagepost.App.')
+    return found
+
+
+def _where(error: Exception) -> str:
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    own = frame.filename in {__file__, importlib.__file__} or frame.filename.startswith("<")
+    return text if own else f"{text} ({frame.filename}, line {frame.lineno})"

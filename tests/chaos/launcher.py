@@ -1,0 +1,165 @@
+"""An engine in a process of its own, told what to do by lines of JSON. Run with one JSON argument.
+
+In: {"submit": KEY, "type": T, "input": {...}}, {"cancel": ID}, {"watch": ID, "after": N},
+{"open": 1}
+Out: {"ready": PID}, {"accepted": KEY, "id": ID} or {"refused": KEY, "why": TEXT}, {"open": COUNT},
+{"event": N, "id": ID}. SIGTERM drains and ends it.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from chaos.faults import Deaf, EarlyAnswer, Faulty, NoFence
+from chaos.plan import Plan
+from chaos.power import watch
+from chaos.tasks import app
+from stagepost import wiring
+from stagepost.blobstores.folder import FolderBlobs
+from stagepost.client import Options
+from stagepost.errors import StagepostError
+from stagepost.event import Event
+from stagepost.executor import Executor
+from stagepost.records import Filter, Idempotency, Scope
+from stagepost.settings import Settings
+from stagepost.stores import sqlite
+from stagepost.stores.sqlite.folder import DataFolder, open_writer
+from stagepost.task import SETTLED, Status
+from stagepost.wiring import Engine, open_engine
+from stagepost.worker import Worker
+
+_ALL = Scope(None)
+_OPEN = tuple(status for status in Status if status not in SETTLED)
+
+
+class Session:
+    """What one process does for the recorder."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._doing: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        reader = asyncio.StreamReader()
+        protocol = asyncio.StreamReaderProtocol(reader)
+        await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
+        say(ready=os.getpid())
+        while line := await reader.readline():
+            self._do(self._obey(json.loads(line)))
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        doing = asyncio.create_task(work)
+        self._doing.add(doing)
+        doing.add_done_callback(self._doing.discard)
+
+    async def _obey(self, order: dict[str, Any]) -> None:
+        match order:
+            case {"submit": key, "type": name, "input": given}:
+                await self._submit(key, name, given)
+            case {"cancel": task_id}:
+                try:
+                    await self._engine.client.cancel(task_id)
+                except StagepostError as error:
+                    say(uncancelled=task_id, why=str(error))
+            case {"watch": task_id, "after": after}:
+                await self._watch(task_id, after)
+            case {"open": _}:
+                where = Filter(statuses=_OPEN, limit=1000)
+                say(open=len(await self._engine.store.find(_ALL, where)))
+
+    async def _submit(self, key: str, name: str, given: Any) -> None:
+        options = Options(idempotency=Idempotency("chaos", key, key))
+        try:
+            submitted = await self._engine.client.submit(name, given, options=options)
+        except StagepostError as error:
+            say(refused=key, why=str(error))
+        else:
+            say(accepted=key, id=submitted.task_id)
+
+    async def _watch(self, task_id: str, after: int) -> None:
+        async with self._engine.notifier.watch(task_id, after) as watch:
+            while not watch.cut:
+                for item in await watch.next(60):
+                    if isinstance(item, Event):
+                        say(event=item.seq, id=task_id)
+
+
+def say(**words: Any) -> None:
+    sys.stdout.write(json.dumps(words) + "\n")
+    sys.stdout.flush()
+
+
+def wire(plan: Plan) -> None:
+    """Put the plan's faults around the ports, where the wiring takes them from."""
+
+    def store(*args: Any) -> Any:
+        built: Any = sqlite.SqliteStore(*args)
+        if "early-answer" in plan.breaks:
+            built = EarlyAnswer(built)
+        if "no-fence" in plan.breaks:
+            built = NoFence(built)
+        if plan.deaf_for:
+            built = Deaf(built, plan.deaf_for)
+        return Faulty(built, plan.faults)
+
+    def blobs(folder: Path) -> Any:
+        return Faulty(FolderBlobs(folder), plan.faults)
+
+    parts: Any = wiring
+    parts._STORES["sqlite"] = store
+    parts.FolderBlobs = blobs
+    if "no-sync" in plan.breaks:
+
+        def unsynced(folder: DataFolder) -> Any:
+            connection = open_writer(folder)
+            connection.pragma("synchronous", "OFF")
+            return connection
+
+        module: Any = sqlite
+        module.open_writer = unsynced
+
+
+async def stand_in(engine: Engine) -> None:
+    """A second worker, which comes when the first has taken what there is."""
+    await asyncio.sleep(0.5)
+    executor = Executor(engine.app, engine.store, engine.blobs, engine.bus)
+    options = wiring._worker_options(engine.settings)
+    worker = Worker(engine.app, engine.store, engine.bus, executor, options)
+    working = asyncio.create_task(worker.run())
+    try:
+        await asyncio.shield(working)
+    finally:
+        worker.drain()
+        await working
+
+
+async def main(plan: Plan) -> None:
+    wire(plan)
+    settings = Settings(
+        data=Path(plan.data),
+        concurrency=plan.concurrency,
+        lease=1.0,
+        heartbeat=0.2,
+        drain_grace=1.0,
+        cancel_grace=1.0,
+        stall_after=5.0,
+    )
+    async with open_engine(settings, app) as engine:
+        session = asyncio.create_task(Session(engine).run())
+        others = [asyncio.create_task(stand_in(engine))] if plan.deaf_for else []
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, session.cancel)
+        await asyncio.wait([session])
+        for other in others:
+            other.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+
+if __name__ == "__main__":
+    given = Plan.read(sys.argv[1])
+    disk = watch(Path(given.power))
+    asyncio.run(main(given))

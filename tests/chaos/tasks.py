@@ -1,0 +1,127 @@
+"""Task types that tell a file outside of the engine what they do.
+
+The file's lines are in the order in which things happened, across all processes, because each is
+appended and synced on its own:
+
+    ran TASK STEP      the step's function has begun
+    saved TASK STEP    the handler holds the step's result, so it is saved
+    returned TASK      the handler has come to its end
+"""
+
+import asyncio
+import time
+from typing import Any
+
+from pydantic import BaseModel
+
+from engine_kit.engine import note
+from stagepost import App, Context, InvalidInput, Overloaded, RateLimited, Retry
+
+app = App()
+QUICK = Retry(attempts=6, first=0.1, most=1)
+
+
+class Ask(BaseModel):
+    key: str
+    log: str
+    steps: int = 3
+    pause: float = 0.01
+
+
+async def step(task_id: str, name: str, log: str, pause: float) -> int:
+    note(log, f"ran {task_id} {name}")
+    await asyncio.sleep(pause)
+    return len(name)
+
+
+def sync_step(task_id: str, name: str, log: str, pause: float) -> int:
+    note(log, f"ran {task_id} {name}")
+    time.sleep(pause)
+    return len(name)
+
+
+async def _walk(ctx: Context, ask: Ask) -> int:
+    total = 0
+    for number in range(ask.steps):
+        name = f"step-{number}"
+        total += await ctx.step(
+            name, step, ctx.task_id, name, ask.log, ask.pause, progress=number * 10
+        )
+        note(ask.log, f"saved {ctx.task_id} {name}")
+    return total
+
+
+@app.task("walk", retry=QUICK)
+async def walk(ctx: Context, ask: Ask) -> int:
+    total = await _walk(ctx, ask)
+    note(ask.log, f"returned {ctx.task_id}")
+    return total
+
+
+@app.task("fan", retry=QUICK)
+async def fan(ctx: Context, ask: Ask) -> int:
+    async def item(name: str) -> int:
+        return await step(ctx.task_id, name, ask.log, ask.pause)
+
+    names = [f"item-{number}" for number in range(ask.steps)]
+    done = await ctx.map("fan", item, names, progress=(0, 90))
+    for name in names:
+        note(ask.log, f"saved {ctx.task_id} {name}")
+    note(ask.log, f"returned {ctx.task_id}")
+    return sum(done)
+
+
+@app.task("stumble", retry=QUICK)
+async def stumble(ctx: Context, ask: Ask) -> int:
+    total = await _walk(ctx, ask)
+    if ctx.attempt == 1:
+        raise Overloaded("once more")
+    return total
+
+
+@app.task("park", retry=QUICK)
+async def park(ctx: Context, ask: Ask) -> int:
+    total = await _walk(ctx, ask)
+    await ctx.step("ask-them", ask_them, ask.key)
+    return total
+
+
+_asked: set[str] = set()
+
+
+def ask_them(key: str) -> None:
+    if key not in _asked:
+        _asked.add(key)
+        raise RateLimited(retry_after=0.2)
+
+
+@app.task("refuse", retry=QUICK)
+async def refuse(ctx: Context, ask: Ask) -> int:
+    await _walk(ctx, ask)
+    raise InvalidInput("no")
+
+
+@app.task("large", retry=QUICK)
+async def large(ctx: Context, ask: Ask) -> str:
+    await _walk(ctx, ask)
+    return "x" * 100_000
+
+
+@app.task("block", retry=QUICK)
+def block(ctx: Any, ask: Ask) -> int:
+    total = 0
+    for number in range(ask.steps):
+        name = f"step-{number}"
+        total += ctx.step(name, sync_step, ctx.task_id, name, ask.log, ask.pause)
+        note(ask.log, f"saved {ctx.task_id} {name}")
+    return total
+
+
+def expected(type_name: str, ask: Ask) -> Any:
+    """The result that a task of a type must have; None where it must have none."""
+    if type_name == "refuse":
+        return None
+    if type_name == "large":
+        return "x" * 100_000
+    word = "item" if type_name == "fan" else "step"
+    return sum(len(f"{word}-{number}") for number in range(ask.steps))

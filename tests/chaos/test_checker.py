@@ -1,0 +1,68 @@
+"""The checker is worth something: each guarantee that is broken on purpose turns it red."""
+
+import asyncio
+from pathlib import Path
+
+from chaos.checker import history
+from chaos.recorder import Recorder
+from chaos.scenes import answered, proven, seeded, submit
+
+
+async def loaded(recorder: Recorder, name: str, *, lives: int, seconds: float) -> None:
+    """Lives that are killed while tasks are being accepted."""
+    rng = seeded(name)
+    for number in range(lives):
+        async with recorder.life() as life:
+            keys = [f"{number}-{n}" for n in range(20)]
+            submit(life, recorder, keys, rng)
+            await answered(life, recorder, keys)
+            await asyncio.sleep(seconds)
+
+
+async def test_an_answer_before_the_commit_is_found(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, breaks=("early-answer",))
+    await loaded(recorder, "early answers", lives=1, seconds=0)
+    wrong = await proven(recorder)
+    assert any(line.startswith("1") and "is gone" in line for line in wrong)
+
+
+async def test_a_commit_that_is_not_synced_is_found(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, breaks=("no-sync",))
+    await loaded(recorder, "no syncs", lives=1, seconds=0.5)
+    assert recorder.lost_bytes > 0
+    wrong = await proven(recorder)
+    assert any(line.startswith("1") and "is gone" in line for line in wrong)
+
+
+async def test_the_same_cut_after_synced_commits_loses_nothing(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    await loaded(recorder, "no syncs", lives=2, seconds=0.5)
+    assert await proven(recorder) == []
+
+
+async def test_a_worker_whose_lease_ran_out_breaks_nothing_behind_the_fence(
+    tmp_path: Path,
+) -> None:
+    recorder = Recorder(tmp_path, deaf_for=2.5, concurrency=16)
+    assert await taken_over(recorder) == []
+    assert any("rescued" in line for line in reasons(recorder)), "its claims were taken back"
+
+
+async def test_without_the_fence_it_does(tmp_path: Path) -> None:
+    wrong = await taken_over(Recorder(tmp_path, deaf_for=2.5, concurrency=16, breaks=("no-fence",)))
+    assert any(line.startswith(("2", "3")) for line in wrong)
+
+
+async def taken_over(recorder: Recorder) -> list[str]:
+    async with recorder.life() as life:
+        for number in range(12):
+            key = f"{number}"
+            life.submit(key, "walk", recorder.ask(key, steps=25, pause=0.1))
+        await answered(life, recorder, list(recorder.log.asked))
+        await life.idle()
+    return await proven(recorder)
+
+
+def reasons(recorder: Recorder) -> list[str]:
+    events = history(recorder).events.values()
+    return [data["reason"] for of_task in events for _, kind, data in of_task if kind == "queued"]

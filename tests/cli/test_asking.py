@@ -1,0 +1,170 @@
+"""The commands that ask a real server."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.serving import Server, stagepost
+from stagepost.cli import run
+
+
+@pytest.fixture
+def cli(asked: Server, capsys: pytest.CaptureFixture[str]) -> "Cli":
+    return Cli(capsys)
+
+
+class Cli:
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *words: str, code: int = 0) -> str:
+        self._capsys.readouterr()
+        assert run(words) == code
+        out, err = self._capsys.readouterr()
+        self.err = err
+        return out
+
+    def json(self, *words: str, code: int = 0) -> Any:
+        return json.loads(self(*words, "--json", code=code))
+
+    def ended(self, word: str, *words: str) -> str:
+        """A task of the type say that is over; its id."""
+        given = json.dumps({"word": word})
+        code = 0 if word not in {"no", "bug"} else 1
+        status = self.json("submit", "say", "--input", given, "--watch", *words, code=code)
+        task_id: str = status["taskId"]
+        return task_id
+
+
+def test_tasks_are_listed_newest_first_and_filtered(cli: Cli) -> None:
+    first, second = cli.ended("a", "--tag", "mine"), cli.ended("b", "--tag", "mine")
+    listed = cli.json("tasks", "--tag", "mine")
+    assert [task["taskId"] for task in listed["items"]] == [second, first]
+    assert cli.json("tasks", "--tag", "mine", "--status", "failed")["items"] == []
+    assert cli.json("tasks", "--tag", "mine", "--type", "walk")["items"] == []
+    out = cli("tasks", "--tag", "mine", "--status", "completed", "--lane", "interactive")
+    lines = out.splitlines()
+    assert lines[0].split()[:3] == ["ID", "TYPE", "STATUS"]
+    assert [line.split()[0] for line in lines[1:]] == [second, first]
+
+
+def test_pages_and_all(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [cli.ended(f"{n}", "--tag", "paged") for n in range(5)][::-1]
+    page = cli.json("tasks", "--tag", "paged", "--limit", "2")
+    assert [task["taskId"] for task in page["items"]] == ids[:2]
+    cli("tasks", "--tag", "paged", "--limit", "2")
+    assert f"--after {page['next']}" in cli.err
+    rest = cli.json("tasks", "--tag", "paged", "--limit", "50", "--after", page["next"])
+    assert [task["taskId"] for task in rest["items"]] == ids[2:]
+    monkeypatch.setattr("stagepost.cli.listing._PAGE", 2)
+    everything = cli.json("tasks", "--tag", "paged", "--all")
+    assert [task["taskId"] for task in everything["items"]] == ids
+    assert everything["next"] is None
+    lines = cli("tasks", "--tag", "paged", "--all").splitlines()
+    assert [line.split()[0] for line in lines] == ["ID", *ids]
+    assert cli.json("tasks", "--tag", "nobody", "--all") == {"items": [], "next": None}
+
+
+def test_show_tells_everything_and_saves_the_files(cli: Cli, letter: Path, tmp_path: Path) -> None:
+    status = cli.json("submit", "read", str(letter), "--watch")
+    task_id, folder = status["taskId"], tmp_path / "saved" / "here"
+    out = cli("show", task_id, "--save", str(folder))
+    for part in (task_id, "COMPLETED", "artifacts", "copy.txt", "result"):
+        assert part in out
+    assert sorted(path.name for path in folder.iterdir()) == ["copy.txt", "result.json"]
+    assert json.loads((folder / "result.json").read_text()) == status["result"]
+    assert (folder / "copy.txt").read_text() == "Dear Sir"
+    whole = cli.json("show", task_id)
+    assert whole["artifacts"][0]["mediaType"] == "text/plain"
+    cli("show", task_id, "--save", str(letter), code=2)
+
+
+def test_show_tells_of_steps_and_failures(cli: Cli, tmp_path: Path) -> None:
+    given = json.dumps({"folder": str(tmp_path), "steps": 2})
+    walked = cli.json("submit", "walk", "--input", given, "--watch")["taskId"]
+    out = cli("show", walked)
+    assert re.search(r"^step-0 ", out, re.MULTILINE)
+    assert [step["name"] for step in cli.json("show", walked)["steps"]] == ["step-0", "step-1"]
+    broken = cli.ended("bug")
+    out = cli("show", broken)
+    assert "failures" in out
+    assert len(cli.json("show", broken)["failures"]) == 2
+
+
+def test_a_waiting_task_says_what_for_and_can_be_cancelled(cli: Cli) -> None:
+    accepted = cli.json("submit", "say", "--delay", "600")
+    task_id = accepted["taskId"]
+    assert "timer runAt" in cli("show", task_id)
+    assert "is cancelled" in cli("cancel", task_id, "--reason", "not needed")
+    assert cli.json("show", task_id)["status"] == "CANCELLED"
+    assert "\ncancelled\n" in cli("watch", task_id, code=1)
+    done = cli.ended("a")
+    cli("cancel", done, code=4)
+    assert cli.err.startswith("stagepost: ")
+
+
+def test_dead_letters_are_listed_sent_back_and_given_up(cli: Cli) -> None:
+    first, second = cli.ended("no", "--tag", "dead"), cli.ended("bug", "--tag", "dead")
+    listed = cli.json("dead-letters", "--tag", "dead")
+    assert [letter["taskId"] for letter in listed["items"]] == [second, first]
+    assert "mend first" in cli("dead-letters", "--tag", "dead", "--kind", "INVALID_INPUT")
+    groups = cli.json("dead-letters", "--group-by", "failureKind", "--tag", "dead")["items"]
+    assert {each["failureKind"]: each["count"] for each in groups} == {"INVALID_INPUT": 1, "BUG": 1}
+    assert "INVALID_INPUT" in cli("dead-letters", "--group-by", "failureKind", "--tag", "dead")
+    dry = cli("dead-letters", "redrive", "--tag", "dead", "--dry-run")
+    assert dry == "2 would be sent back\n"
+    sent = cli("dead-letters", "redrive", first, "--input", '{"word": "yes"}')
+    assert sent == "1 sent back\n"
+    assert cli("watch", first).splitlines()[-2] == '"yes"'
+    assert cli.json("dead-letters", "discard", second, "--reason", "x")["matched"] == 1
+    assert cli.json("show", second)["status"] == "CANCELLED"
+    for words in (["redrive"], ["discard"], ["redrive", first, "--type", "say"]):
+        cli("dead-letters", *words, code=2)
+        assert "by their ids" in cli.err
+    cli("dead-letters", "redrive", first, "--fresh", "--from-step", "x", code=2)
+
+
+def test_lanes_and_workers(cli: Cli) -> None:
+    assert {lane["name"] for lane in cli.json("lanes")["items"]} == {"interactive", "batch"}
+    rows = [line.split()[:3] for line in cli("lanes").splitlines()]
+    assert ["interactive", "0", "0"] in rows
+    worker = cli.json("workers")["items"][0]
+    assert worker["state"] == "running"
+    assert worker["id"] in cli("workers")
+
+
+def test_keys_of_the_local_mode(cli: Cli) -> None:
+    made = cli.json("keys", "create", "robot", "--role", "operate", "--user", "r2")
+    assert made["key"].startswith("sp_live_")
+    listed = cli.json("keys", "list")["items"]
+    assert [key["name"] for key in listed] == ["robot"]
+    assert "r2" in cli("keys", "list")
+    assert cli.json("keys", "revoke", made["keyId"])["revoked"] is True
+    assert cli.json("keys", "list")["items"] == []
+    assert cli("keys", "create", "x").startswith("sp_live_")
+
+
+def test_nothing_that_a_terminal_obeys_is_printed(cli: Cli) -> None:
+    task_id = cli.ended("\x1b[31mred\x9b2J [bold]not markup[/bold]")
+    out = cli("show", task_id) + cli("tasks") + cli("watch", task_id)
+    assert "\x1b" not in out
+    assert "\x9b" not in out
+    assert "[bold]not markup[/bold]" in out
+
+
+def test_the_version_and_the_help(asked: Server) -> None:
+    ran = stagepost("--version", env={"STAGEPOST_URL": asked.url})
+    assert re.fullmatch(r"stagepost \d+\.\d+\.\d+\n", ran.out)
+    ran = stagepost()
+    assert ran.code == 2
+    assert "Usage: stagepost" in ran.out
+    assert ran.err == ""
+
+
+def test_a_wrong_setting_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STAGEPOST_LEASE", "soon")
+    cli("tasks", code=2)
+    assert re.fullmatch(r"stagepost: STAGEPOST_LEASE is 'soon'[^\n]+\n", cli.err)

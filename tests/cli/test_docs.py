@@ -1,0 +1,123 @@
+"""docs/cli.md and docs/settings.md say what the code says."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from stagepost.cli import app
+from stagepost.cli.exits import Exit
+from stagepost.settings import Limits, Settings, from_environment, names, server_url, unknown_names
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def commands(command: Any, path: tuple[str, ...] = ("stagepost",)) -> Iterator[tuple[str, Any]]:
+    if len(path) > 1:
+        yield " ".join(path), command
+    for name, inner in getattr(command, "commands", {}).items():
+        if name != "dev":
+            yield from commands(inner, (*path, name))
+
+
+ALL = dict(commands(get_command(app)))
+SECTIONS = dict(
+    re.findall(
+        r"^### `(stagepost(?: [a-z-]+)+)[^`]*`\n(.*?)(?=^### |\Z)",
+        (DOCS / "cli.md").read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+)
+
+
+def test_every_command_is_described_and_no_other() -> None:
+    assert set(ALL) == {name for name in SECTIONS if not name.startswith("stagepost dev")}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_its_section_says_what_its_help_says(name: str) -> None:
+    command, section = ALL[name], SECTIONS[name]
+    assert command.help.strip() in section
+    told = {"--url", "--json", "--help"}  # once for all commands, at the top
+    for parameter in command.params:
+        if told.isdisjoint(parameter.opts):
+            word = parameter.metavar if parameter.param_type_name == "argument" else None
+            word = word or parameter.opts[0]
+            rows = [line for line in section.splitlines() if line.startswith(f"| `{word}")]
+            assert [row.split(" | ")[1].removesuffix(" |") for row in rows] == [parameter.help]
+
+
+def test_every_command_that_answers_can_answer_in_json() -> None:
+    silent = {"stagepost up", "stagepost api", "stagepost worker", "stagepost keys"}
+    for name, command in ALL.items():
+        flags = {flag for parameter in command.params for flag in parameter.opts}
+        assert ("--json" in flags) is (name not in silent), name
+
+
+def test_the_exit_codes_are_in_the_table() -> None:
+    table = (DOCS / "cli.md").read_text()
+    for code in Exit:
+        assert f"\n| {code.value} | " in table
+
+
+ROWS = {
+    name: default.strip("` ")
+    for name, default in re.findall(
+        r"^\| `(STAGEPOST_[A-Z_]+)` \|([^|]*)\|", (DOCS / "settings.md").read_text(), re.MULTILINE
+    )
+}
+
+
+def test_every_setting_is_in_the_table_and_no_other() -> None:
+    assert set(ROWS) == set(names())
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_table_tells_the_default(name: str) -> None:
+    said = {} if ROWS[name] == "" else {name: ROWS[name]}
+    assert from_environment(said) == from_environment({}) == Settings()
+
+
+def test_the_table_of_limits_is_read() -> None:
+    changed = from_environment({"STAGEPOST_LIMIT_FILES": "3", "STAGEPOST_LIMIT_WAIT_MOST": "1.5"})
+    assert changed.limits == Limits(files=3, wait_most=1.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("STAGEPOST_PORT", "65536"),
+        ("STAGEPOST_PORT", "http"),
+        ("STAGEPOST_URL", "localhost:8080"),
+        ("STAGEPOST_LOG", "xml"),
+        ("STAGEPOST_LOG_LEVEL", "loud"),
+        ("STAGEPOST_LIMIT_FILES", "0"),
+        ("STAGEPOST_CONCURRENCY", "٣"),
+    ],
+)
+def test_a_value_that_is_not_understood_is_one_sentence(name: str, value: str) -> None:
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as refused:
+        from_environment({name: value})
+    assert value in str(refused.value)
+
+
+def test_a_name_that_nobody_reads_is_found() -> None:
+    given = {"STAGEPOST_PROT": "1", "STAGEPOST_PORT": "1", "PATH": "x"}
+    assert unknown_names(given) == ("STAGEPOST_PROT",)
+
+
+def test_a_servers_address_has_no_slash_at_its_end() -> None:
+    assert server_url("http://[::1]:8080/") == "http://[::1]:8080"
+    for wrong in ("", "x", "http://", "http://a:0", "http://a:b", "file:///etc"):
+        with pytest.raises(ValueError, match="write http://host:port"):
+            server_url(wrong)
+
+
+def test_secrets_are_not_shown_with_the_settings() -> None:
+    settings = from_environment(
+        {"STAGEPOST_API_KEY": "sp_live_secret", "STAGEPOST_BOOTSTRAP_KEY": "sp_live_secret"}
+    )
+    assert "secret" not in repr(settings)

@@ -1,0 +1,30 @@
+"""A process's services and a client of its API, in a folder of each test's own."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from web.kit import Engine, engine_in, http
+
+
+@pytest.fixture
+async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
+    """In the local mode, as `up` starts it."""
+    async with engine_in(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+async def client(engine: Engine) -> AsyncIterator[httpx.AsyncClient]:
+    """A client on this machine that sends no headers of its own."""
+    async with http(engine) as made:
+        yield made
+
+
+@pytest.fixture
+async def keyed(tmp_path: Path) -> AsyncIterator[Engine]:
+    """With API keys."""
+    async with engine_in(tmp_path, auth=("keys",)) as made:
+        yield made
