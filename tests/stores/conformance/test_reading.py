@@ -8,7 +8,7 @@ import pytest
 
 from stagepost.errors import Conflict, NotFound
 from stagepost.failure import FailureKind
-from stagepost.outcome import Drained
+from stagepost.outcome import Drained, Outcome
 from stagepost.records import ApiKey, DeadGroup, Filter, LaneRecord, Scope
 from stagepost.task import Payload, Status
 from support.tasks import failed, succeeded
@@ -255,7 +255,7 @@ async def test_the_rates_of_the_last_minute(world: World) -> None:
     )
     await world.submit(delay=20.0)
     hand = await world.worker({"interactive": 1})
-    outcomes = [succeeded(), failed(None), failed(1.0), Drained()]
+    outcomes: list[Outcome] = [succeeded(), failed(None), failed(1.0), Drained()]
     for outcome, claimed in zip(outcomes, await world.claim(4, by=hand), strict=True):
         await world.store.settle(claimed.lease, outcome)
     assert await rates() == [(6, 2), (1, 0)]

@@ -9,8 +9,8 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
-from re import _constants as sre  # type: ignore[attr-defined]
-from re import _parser  # type: ignore[attr-defined]
+from re import _constants as sre  # type: ignore[attr-defined, unused-ignore]
+from re import _parser  # type: ignore[attr-defined, unused-ignore]
 from typing import TYPE_CHECKING, Any
 
 import pytest
