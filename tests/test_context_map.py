@@ -8,8 +8,9 @@ from pydantic import BaseModel
 
 from engine_kit.contexts import Hand
 from stagepost import codec
-from stagepost.context import MOST_ITEMS, Context
+from stagepost.context import Context
 from stagepost.errors import AmbiguousStep, CodeChanged
+from stagepost.items import MOST_ITEMS
 
 
 class Item(BaseModel):

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -292,3 +293,18 @@ async def test_a_stop_that_comes_before_the_child_has_begun_is_not_lost(tmp_path
         for one in submitted:
             assert (await finished(engine, one.task_id)).task.status is Status.CANCELLED
         assert not engine.worker.stuck
+
+
+async def test_a_sync_handler_reads_its_file_and_saves_another(tmp_path: Path) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"hello"
+
+    async with running(app, tmp_path) as engine:
+        upload = await engine.client.upload("a.txt", "text/plain", chunks(), limit=100)
+        submitted = await engine.client.submit(
+            "sync-file", {"file": upload.upload_id}, uploads=[upload]
+        )
+        view = await finished(engine, submitted.task_id)
+        assert await engine.client.result(view) == "hello"
+        artifact = (await engine.store.artifacts(submitted.task_id))[0]
+        assert await engine.blobs.get(artifact.blob) == b"hello"

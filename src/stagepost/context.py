@@ -4,13 +4,15 @@ import asyncio
 import inspect
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, TypeVar, overload
+from typing import Any, NamedTuple, Protocol, TypeVar, overload
 
 from stagepost import codec
 from stagepost.errors import CodeChanged, LeaseLost
 from stagepost.gate import Gate, Unwound
+from stagepost.items import Ticks, labelled, side_by_side
 from stagepost.journal import Journal, NewStep
 from stagepost.records import ProgressNote
 from stagepost.retry import seconds
@@ -19,9 +21,6 @@ from stagepost.upload import SOURCE
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-MOST_ITEMS: Final = 10_000
-"""Items of one map."""
 
 _log = logging.getLogger("stagepost.task")
 
@@ -177,11 +176,11 @@ class Context:
         goes from its first to its second number as items are saved. `key` names an item by its
         content, so that a changed order still finds what is saved. At most 10,000 items.
         """
-        work = _numbered(list(items), key)
+        work = labelled(list(items), key)
         if not 1 <= concurrency <= 1000:
             raise ValueError("concurrency lies between 1 and 1000.")
         how = _how(fn, timeout, cpu=cpu)
-        ticks = _Ticks(self, name, len(work), progress, message)
+        ticks = Ticks(partial(self._note, step=name), len(work), progress, message)
         common = codec.digest(args, kwargs)
         with CURRENT.get().enter(name, None) as base:
 
@@ -192,7 +191,7 @@ class Context:
                 await ticks.tick()
                 return result
 
-            return await _all(one, work, concurrency)
+            return await side_by_side(one, work, concurrency)
 
     async def progress(self, percent: float, message: str = "") -> None:
         """Say how far the task is, from 0 to 100; what watchers see never goes down."""
@@ -307,75 +306,3 @@ def _how(fn: Callable[..., Any], timeout: float | str | None, *, cpu: bool) -> _
 def _clean(text: str) -> str:
     # Halves of surrogate pairs are no text that could be kept or sent.
     return text.encode("utf-8", "replace").decode()
-
-
-class _Ticks:
-    """A map's progress: one tick an item."""
-
-    def __init__(
-        self, ctx: Context, name: str, total: int, span: tuple[int, int] | None, message: str
-    ) -> None:
-        self._ctx = ctx
-        self._name = name
-        self._total = total
-        self._span = span
-        self._message = message
-        self._done = 0
-
-    async def tick(self) -> None:
-        self._done += 1
-        if self._span is not None:
-            low, high = self._span
-            percent = low + (high - low) * self._done / self._total
-            text = self._message.format(n=self._done, total=self._total)
-            await self._ctx._note(percent, text, self._name)  # noqa: SLF001  # its own helper
-
-
-def _numbered(
-    items: Sequence[Item], key: Callable[[Item], str] | None
-) -> Sequence[tuple[str, Item]]:
-    if len(items) > MOST_ITEMS:
-        raise ValueError(
-            f"A map takes {MOST_ITEMS} items, not {len(items)}; map over groups of them."
-        )
-    labels = [str(n) if key is None else str(key(item)) for n, item in enumerate(items)]
-    if len(set(labels)) != len(labels):
-        raise ValueError("Two items of a map have the same key.")
-    return list(zip(labels, items, strict=True))
-
-
-async def _all(
-    one: Callable[[str, Item], Awaitable[Any]],
-    work: Sequence[tuple[str, Item]],
-    concurrency: int,
-) -> list[Any]:
-    results: list[Any] = [None] * len(work)
-    errors: list[BaseException] = []
-    queue: Iterator[tuple[int, tuple[str, Item]]] = iter(enumerate(work))
-
-    async def runner() -> None:
-        for number, (label, item) in queue:
-            try:
-                results[number] = await one(label, item)
-            except asyncio.CancelledError as error:
-                if _is_cancelled():
-                    raise
-                # The function's own: a group would take it for the end of this branch.
-                errors.append(RuntimeError("A step of a map was cancelled from within."))
-                errors[-1].__cause__ = error
-            except Exception as error:  # noqa: BLE001  # raised below, when all have landed
-                errors.append(error)
-            if errors:
-                return
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(concurrency, len(work))):
-            group.create_task(runner())
-    if errors:
-        raise errors[0]
-    return results
-
-
-def _is_cancelled() -> bool:
-    current = asyncio.current_task()
-    return current is not None and bool(current.cancelling())

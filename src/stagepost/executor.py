@@ -20,7 +20,7 @@ from stagepost.errors import LeaseLost, Terminal
 from stagepost.failure import REACTIONS, Failure, FailureKind, Then, classify
 from stagepost.lifecycle import died
 from stagepost.outcome import Drained, Failed, Outcome, Succeeded, Waiting
-from stagepost.records import Claimed, ProgressNote
+from stagepost.records import Claimed
 from stagepost.registry import App, TaskType
 from stagepost.retry import park_delay
 from stagepost.running import RUNNING, Running, failed, outcome_of
@@ -150,18 +150,20 @@ class Executor:
     async def _settle(self, claim: Claimed, journal: ClaimJournal, outcome: Outcome) -> None:
         note = await journal.close()
         try:
-            await self._write_end(claim, outcome, note)
+            await insist(lambda: self._store.settle(claim.lease, outcome, note))
         except LeaseLost as error:
             _log.warning("%s", error, extra=_marks(claim))
-
-    async def _write_end(self, claim: Claimed, outcome: Outcome, note: ProgressNote | None) -> None:
-        try:
-            await insist(lambda: self._store.settle(claim.lease, outcome, note))
         except Terminal as error:
             # Left as it is, it would run for ever: nobody takes the claim from a living worker.
             _log.critical("the end of a task can't be kept", exc_info=error, extra=_marks(claim))
-            refused = Failed(Failure(FailureKind.BUG, "The task's result can't be kept."), None)
-            await insist(lambda: self._store.settle(claim.lease, refused))
+            await self._refuse(claim)
+
+    async def _refuse(self, claim: Claimed) -> None:
+        failure = Failure(FailureKind.BUG, "The task's result can't be kept.")
+        try:
+            await insist(lambda: self._store.settle(claim.lease, Failed(failure, None)))
+        except LeaseLost as error:
+            _log.warning("%s", error, extra=_marks(claim))
 
 
 def _outcome_of_stop(running: Running, task_type: TaskType) -> Outcome | None:

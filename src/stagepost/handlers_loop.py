@@ -71,12 +71,18 @@ class HandlersLoop:
         self.call(self._answer)
         return 0.0
 
+    @property
+    def busy(self) -> "asyncio.Task[Any] | None":
+        """The asyncio task that the loop executes at this moment."""
+        return asyncio.current_task(self._loop)
+
     def busy_with(self, variable: ContextVar[Answer]) -> Answer | None:
         """What a context variable says in the asyncio task that the loop executes at this moment.
 
-        Every branch of a handler carries the handler's own context variables.
+        Every branch of a handler carries the handler's own context variables. Known of asyncio
+        tasks that were made by `asyncio.create_task` or a group.
         """
-        busy = asyncio.current_task(self._loop)
+        busy = self.busy
         return busy.context.get(variable) if isinstance(busy, _Remembering) else None
 
     def stack(self) -> str:

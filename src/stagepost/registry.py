@@ -85,6 +85,7 @@ class TaskType:
 
 
 _FROM_STORE: Final = {STORED: True}
+_UNTYPED: Final = (inspect.Signature.empty, None)
 
 
 def invalid(type_name: str, error: ValidationError) -> Invalid:
@@ -189,7 +190,7 @@ def describe(
         killable=killable,
         input=_adapter(handler, annotation),
         input_class=_model(annotation),
-        output=None if returns is inspect.Signature.empty else _adapter(handler, returns),
+        output=None if returns in _UNTYPED else _adapter(handler, returns),
         output_class=_model(returns),
     )
 

@@ -216,7 +216,7 @@ class Worker:
         """The handler does not end: settle for it, and let the process be replaced."""
         culprit = running
         if self._blocked:
-            culprit = self._loop.busy_with(RUNNING) or running
+            culprit = self._culprit() or running
             _log.error("a handler blocks its event loop:\n%s", self._loop.stack())
         _log.error(
             "the handler of task %s does not end; this process will be replaced",
@@ -225,6 +225,13 @@ class Worker:
         self.stuck = True
         await self._settle_for(culprit, culprit.asked or Stop(Why.TIMEOUT))
         self.drain()
+
+    def _culprit(self) -> Running | None:
+        busy = self._loop.busy
+        for running in tuple(self._slots.running.values()):
+            if running.asyncio_task is busy:
+                return running
+        return self._loop.busy_with(RUNNING)
 
     @property
     def _blocked(self) -> bool:

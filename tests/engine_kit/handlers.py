@@ -22,6 +22,7 @@ from stagepost import (
     RateLimited,
     Retry,
     ServerError,
+    Upload,
 )
 
 app = App()
@@ -32,6 +33,10 @@ class Ask(BaseModel):
     how: str = ""
     log: str = ""
     n: int = 0
+
+
+class OneFile(BaseModel):
+    file: Upload
 
 
 class Unpicklable(Exception):
@@ -155,6 +160,14 @@ def sync(ctx: Any, request: Ask) -> Any:
 @app.task("sync-hang", retry=Retry(attempts=1), timeout=1)
 def sync_hang(ctx: Any, request: Ask) -> None:
     hang(request.log)
+
+
+@app.task("sync-file")
+def sync_file(ctx: Any, request: OneFile) -> str:
+    content: bytes = ctx.wait(request.file.read())
+    ctx.save_artifact("copy.txt", content, "text/plain")
+    ctx.emit("copied")
+    return content.decode()
 
 
 @app.task("sync-steps", timeout="60s")

@@ -1,12 +1,12 @@
 """A process's services and a client of its API, in a folder of each test's own."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from web.kit import Engine, engine_in, http
+from web.kit import Engine, Session, engine_in, http
 
 
 @pytest.fixture
@@ -14,6 +14,14 @@ async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
     """In the local mode, as `up` starts it."""
     async with engine_in(tmp_path) as made:
         yield made
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    """An engine for many examples."""
+    made = Session(tmp_path)
+    yield made
+    made.close()
 
 
 @pytest.fixture

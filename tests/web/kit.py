@@ -2,11 +2,17 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import orjson
@@ -38,6 +44,8 @@ from stagepost.stores.sqlite import SqliteStore
 from stagepost.task import CancelRequest, Payload
 from stagepost.web import Parts, create_app, server_config
 from stagepost.web.keyring import api_key, new_text
+
+Result = TypeVar("Result")
 
 BASE = "http://127.0.0.1:8080"
 API = "/api/v1"
@@ -243,6 +251,28 @@ async def http(engine: Engine, **headers: str) -> AsyncIterator[httpx.AsyncClien
         ) as client,
     ):
         yield client
+
+
+class Session:
+    """An engine in an event loop of its own, for tests that run many examples against one."""
+
+    def __init__(self, folder: Path) -> None:
+        self._runner = asyncio.Runner()
+        self._stack = AsyncExitStack()
+        self.engine = self._runner.run(self._enter(engine_in(folder)))
+        self.app = create_app(self.engine.parts)
+        self._runner.run(self._enter(alive(self.app)))
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run one example."""
+        return self._runner.run(work)
+
+    def close(self) -> None:
+        self._runner.run(self._stack.aclose())
+        self._runner.close()
+
+    async def _enter(self, context: AbstractAsyncContextManager[Result]) -> Result:
+        return await self._stack.enter_async_context(context)
 
 
 class _Server(uvicorn.Server):

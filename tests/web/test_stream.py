@@ -1,7 +1,6 @@
 """Live streams: engine-rules 6 and http-api "Events"."""
 
 import asyncio
-import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,8 @@ from stagepost.client import Caller
 from stagepost.records import Claimed, Resume, Scope
 from stagepost.task import CancelRequest
 from stagepost.web import create_app
-from web.kit import API, Engine, alive, engine_in, http, until
+from stagepost.web.sse import OpenText
+from web.kit import API, Engine, Session, alive, engine_in, http, until
 from web.sse_reader import Connection, reading
 
 ALL = Scope(None)
@@ -252,6 +252,19 @@ class TestResuming:
             await ended(stream)
         assert stream.parsed.names[1:] == ["redriven", "started", "completed"]
 
+    async def test_a_page_that_ends_with_failed_does_not_end_the_stream(
+        self, engine: Engine, app: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        task = await running(engine)
+        await engine.worker.bury(task)
+        await engine.store.redrive(task.task_id, ALL, "ann", Resume(), 4)
+        await engine.worker.complete(await engine.worker.claim())
+        for module in ("sse", "stream"):
+            monkeypatch.setattr(f"stagepost.web.{module}.PAGE", 3)
+        async with reading(app, task.task_id, last="0") as stream:
+            await ended(stream)
+        assert stream.parsed.names[3:] == ["failed", "redriven", "started", "completed"]
+
     async def test_a_long_history_is_read_page_by_page(self, engine: Engine, app: Any) -> None:
         task = await running(engine)
         for number in range(450):
@@ -299,6 +312,26 @@ class TestTokens:
             engine.bus.emit(task.task_id, Token("b", 2, 0, "y"))
             await stream.until(lambda: len(stream.parsed.events) == 4)
             assert [event.data["text"] for event in stream.parsed.events[2:]] == ["x", "y"]
+
+    def test_what_was_kept_and_what_comes_live_overlap(self) -> None:
+        text = OpenText()
+        pieces = [(0, "Hello"), (0, "Hello"), (3, "lo yo"), (8, "u"), (2, "llo"), (9, ""), (9, "!")]
+        shown = [text.unseen(Token("write", 1, *piece)) for piece in pieces]
+
+        assert [(piece.offset, piece.text) for piece in shown if piece is not None] == [
+            (0, "Hello"), (5, " yo"), (8, "u"), (9, "!"),
+        ]  # fmt: skip
+
+    @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10)), max_size=20))
+    def test_a_character_goes_out_once(self, cuts: list[tuple[int, int]]) -> None:
+        whole = "abcdefghijklmnopqrstuvwxyz0123456789+-*/"
+        text, had = OpenText(), ""
+        for start, length in cuts:
+            piece = text.unseen(Token("write", 1, start, whole[start : start + length]))
+            if piece is not None:
+                assert piece.text == whole[piece.offset : piece.offset + len(piece.text)]
+                assert not set(piece.text) & set(had)
+                had += piece.text
 
 
 def _text(stream: Connection) -> str:
@@ -426,25 +459,24 @@ MOVES = st.lists(st.sampled_from(["progress", "step", "fail", "bury", "park"]), 
 CUTS = st.lists(st.integers(0, 6), min_size=1, max_size=8)
 
 
-@settings(max_examples=40, deadline=None)
-@given(MOVES, CUTS, st.sampled_from(["complete", "bury", "cancel"]))
-def test_no_reader_misses_an_event_or_sees_one_twice(
-    moves: list[str], cuts: list[int], end: str
-) -> None:
+def test_no_reader_misses_an_event_or_sees_one_twice(session: Session) -> None:
     """Random histories, and readers that are cut after so many events and come back."""
-    asyncio.run(_relay(moves, cuts, end))
+
+    @settings(max_examples=150, deadline=None)
+    @given(MOVES, CUTS, st.sampled_from(["complete", "bury", "cancel"]))
+    def holds(moves: list[str], cuts: list[int], end: str) -> None:
+        session.run(_relay(session, moves, cuts, end))
+
+    holds()
 
 
-async def _relay(moves: list[str], cuts: list[int], end: str) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        async with engine_in(Path(folder)) as engine:
-            app = create_app(engine.parts)
-            async with alive(app):
-                task_id = (await engine.submit()).task_id
-                living = asyncio.create_task(_live(engine, task_id, moves, end))
-                seen = await _read_in_turns(app, task_id, cuts, living)
-                await living
-                history = await engine.store.events(task_id, 0, 1000)
+async def _relay(session: Session, moves: list[str], cuts: list[int], end: str) -> None:
+    engine = session.engine
+    task_id = (await engine.submit()).task_id
+    living = asyncio.create_task(_live(engine, task_id, moves, end))
+    seen = await _read_in_turns(session.app, task_id, cuts, living)
+    await living
+    history = await engine.store.events(task_id, 0, 1000)
     assert seen == [event.seq for event in history]
 
 

@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from stagepost.web.exchange import Identity, exchange_of
 from stagepost.web.options import parse_instant
-from stagepost.web.problems import Kind, Problem, pointer
+from stagepost.web.problems import Kind, Problem, invalid, pointer, sentence
 
 Item = TypeVar("Item")
 Model = TypeVar("Model", bound=BaseModel)
@@ -59,7 +59,7 @@ Instant = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One route: where, what runs, and what its document says.
+    """One route: where, what runs, and what its document says beside the endpoint's docstring.
 
     `answers` maps each good status to the shape of its body, or to None where there is none;
     `problems` are the statuses of its refusals beside those that every route has. `body` is the
@@ -69,7 +69,6 @@ class Operation:
     method: str
     path: str
     endpoint: Callable[..., Any]
-    summary: str
     answers: Mapping[int, Any]
     problems: Sequence[int] = ()
     body: type[Strict] | None = None
@@ -79,6 +78,13 @@ class Operation:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+def reads(path: str, endpoint: Callable[..., Any], shape: Any, *problems: int) -> Operation:
+    """A GET that answers with this shape."""
+    return Operation(
+        method="GET", path=path, endpoint=endpoint, answers={200: shape}, problems=problems
+    )
+
+
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON answer."""
     return Response(orjson.dumps(value), status, headers, "application/json")
@@ -86,11 +92,13 @@ def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = No
 
 def validated(model: type[Model], value: Any) -> Model:
     """A JSON body as its model. Raises Problem, naming each field at fault."""
+    if not isinstance(value, dict):
+        raise invalid("Send a JSON object.", pointer="#")
     try:
         return model.model_validate(value)
     except ValidationError as error:
         faults = [
-            {"detail": fault["msg"], "pointer": pointer(fault["loc"])}
+            {"detail": sentence(fault["msg"]), "pointer": pointer(fault["loc"])}
             for fault in error.errors(include_url=False)
         ]
         raise Problem(Kind.VALIDATION, "The body is not valid.", faults=faults) from error

@@ -30,7 +30,7 @@ from stagepost.web.lanes import LaneRoutes
 from stagepost.web.metrics import Metrics
 from stagepost.web.options import unknown_parameter
 from stagepost.web.parts import Parts
-from stagepost.web.problems import Disconnected, Fault, Kind, Problem, pointer, problem_of
+from stagepost.web.problems import Disconnected, Fault, Kind, Problem, pointer, problem_of, sentence
 from stagepost.web.roles import ROLES
 from stagepost.web.status import TASK_ID, StatusReader, StatusRoutes
 from stagepost.web.stream import PATH as STREAM
@@ -114,7 +114,7 @@ def _add(app: FastAPI, operation: Operation, door: Door) -> None:
         path,
         operation.endpoint,
         methods=[method],
-        summary=operation.summary,
+        summary=(operation.endpoint.__doc__ or "").partition("\n")[0].rstrip("."),
         operation_id=operation.endpoint.__qualname__.replace("Routes.", "-").lower(),
         tags=[path.split("/")[3] if path.startswith("/api/") else "server"],
         status_code=next(iter(operation.answers)),
@@ -158,7 +158,7 @@ async def _refuse_parameters(request: Request, error: Exception) -> Response:
         if fault["type"] == "extra_forbidden" and place == "query":
             return unknown_parameter(name, _known_parameters(request)).response()
         where = {"parameter": name} if place in {"query", "path"} else {"pointer": pointer(names)}
-        faults.append({"detail": fault["msg"], **where})
+        faults.append({"detail": sentence(fault["msg"]), **where})
     return Problem(Kind.VALIDATION, "A parameter is not valid.", faults=faults).response()
 
 

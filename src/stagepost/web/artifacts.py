@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from stagepost.errors import NotFound
 from stagepost.web import shapes
-from stagepost.web.answers import Operation, Page, answer, identity_of, sliced
+from stagepost.web.answers import Operation, Page, answer, identity_of, reads, sliced
 from stagepost.web.downloads import BlobResponse, file_headers
 from stagepost.web.parts import Parts
 from stagepost.web.schemas import ArtifactItem, Listed
@@ -29,19 +29,11 @@ class ArtifactRoutes:
     def operations(self) -> Sequence[Operation]:
         """The routes."""
         return [
-            Operation(
-                method="GET",
-                path=_ALL,
-                endpoint=self.find,
-                summary="The files that a task saved",
-                answers={200: Listed[ArtifactItem]},
-                problems=(404,),
-            ),
+            reads(_ALL, self.find, Listed[ArtifactItem], 404),
             Operation(
                 method="GET",
                 path=f"{_ALL}/{{name:path}}",
                 endpoint=self.get,
-                summary="A file that a task saved",
                 answers={200: bytes},
                 problems=(404,),
                 media_type="*/*",

@@ -12,7 +12,7 @@ from stagepost.errors import Conflict, NotFound
 from stagepost.records import Filter, Scope, UploadRecord
 from stagepost.task import Status, Task
 from stagepost.web import service_shapes, shapes
-from stagepost.web.answers import Instant, Operation, Strict, answer, identity_of, validated
+from stagepost.web.answers import Instant, Operation, Strict, answer, identity_of, reads, validated
 from stagepost.web.exchange import Identity
 from stagepost.web.inputs import named_uploads
 from stagepost.web.limits import read_json
@@ -137,18 +137,11 @@ class DeadLetterRoutes:
         """The routes."""
         refusals = (400, 404, 409, 413, 415, 503)
         return [
-            Operation(
-                method="GET",
-                path=_PATH,
-                endpoint=self.find,
-                summary="Dead letters, or their counts",
-                answers={200: Listed[DeadLetter] | Listed[Group]},
-            ),
+            reads(_PATH, self.find, Listed[DeadLetter] | Listed[Group]),
             Operation(
                 method="POST",
                 path=f"{_PATH}/redrive",
                 endpoint=self.redrive,
-                summary="Send dead letters back",
                 answers={202: Redriven, 200: DryRun},
                 problems=refusals,
                 body=RedriveBody,
@@ -157,7 +150,6 @@ class DeadLetterRoutes:
                 method="POST",
                 path=f"{_PATH}/discard",
                 endpoint=self.discard,
-                summary="Give dead letters up",
                 answers={200: Discarded},
                 problems=refusals,
                 body=DiscardBody,

@@ -7,7 +7,7 @@ import orjson
 from jinja2 import Environment
 from starlette.responses import Response
 
-from stagepost.web.answers import Operation
+from stagepost.web.answers import Operation, reads
 from stagepost.web.schemas import AnyJson
 
 _POLICY: Final = (
@@ -69,18 +69,11 @@ class DocRoutes:
     def operations(self) -> Sequence[Operation]:
         """The routes."""
         return [
-            Operation(
-                method="GET",
-                path="/openapi.json",
-                endpoint=self.json,
-                summary="This document",
-                answers={200: AnyJson},
-            ),
+            reads("/openapi.json", self.json, AnyJson),
             Operation(
                 method="GET",
                 path="/docs",
                 endpoint=self.page,
-                summary="This document, for people",
                 answers={200: str},
                 media_type="text/html",
             ),

@@ -52,12 +52,19 @@ class Exchange:
 def begin(scope: Any) -> Exchange:
     """Start an exchange in a request's scope."""
     headers = dict(scope["headers"])
-    fresh = os.urandom(24).hex()
+    trace_id, span_id = new_ids()
     given = headers.get(b"traceparent")
-    trace_id = fresh[:32] if given is None else _trace_of(given) or fresh[:32]
-    exchange = Exchange(headers, trace_id, fresh[32:])
+    if given is not None:
+        trace_id = _trace_of(given) or trace_id
+    exchange = Exchange(headers, trace_id, span_id)
     scope[_KEY] = exchange
     return exchange
+
+
+def new_ids() -> tuple[str, str]:
+    """A new trace id and span id."""
+    fresh = os.urandom(24).hex()
+    return fresh[:32], fresh[32:]
 
 
 def exchange_of(scope: Any) -> Exchange:

@@ -10,7 +10,7 @@ from typing import Final
 from starlette.responses import Response
 
 from stagepost.errors import Retryable, StagepostError, StoreUnavailable
-from stagepost.web.answers import Operation, answer
+from stagepost.web.answers import Operation, answer, reads
 from stagepost.web.metrics import MEDIA_TYPE, Metrics
 from stagepost.web.parts import Check, Parts
 from stagepost.web.schemas import CheckResult, Liveness, Readiness
@@ -41,25 +41,17 @@ class HealthRoutes:
     def operations(self) -> Sequence[Operation]:
         """The routes."""
         return [
-            Operation(
-                method="GET",
-                path="/healthz",
-                endpoint=self.alive,
-                summary="Is the process alive",
-                answers={200: Liveness},
-            ),
+            reads("/healthz", self.alive, Liveness),
             Operation(
                 method="GET",
                 path="/readyz",
                 endpoint=self.ready,
-                summary="Can the process serve",
                 answers={200: Readiness, 503: Readiness},
             ),
             Operation(
                 method="GET",
                 path="/metrics",
                 endpoint=self.metrics,
-                summary="Counts and gauges for Prometheus",
                 answers={200: str},
                 media_type="text/plain",
             ),

@@ -10,7 +10,16 @@ from starlette.responses import Response
 
 from stagepost.errors import Conflict
 from stagepost.web import service_shapes, shapes
-from stagepost.web.answers import Operation, Page, Strict, answer, identity_of, sliced, validated
+from stagepost.web.answers import (
+    Operation,
+    Page,
+    Strict,
+    answer,
+    identity_of,
+    reads,
+    sliced,
+    validated,
+)
 from stagepost.web.auth import KEY_USER
 from stagepost.web.keyring import Keyring, api_key, new_text
 from stagepost.web.limits import read_json
@@ -61,23 +70,15 @@ class KeyRoutes:
                 method="POST",
                 path="/api/v1/keys",
                 endpoint=self.make,
-                summary="Make an API key",
                 answers={201: NewKey},
                 problems=(400, 409, 413, 415, 503),
                 body=NewKeyBody,
             ),
-            Operation(
-                method="GET",
-                path="/api/v1/keys",
-                endpoint=self.find,
-                summary="The live API keys",
-                answers={200: Listed[Key]},
-            ),
+            reads("/api/v1/keys", self.find, Listed[Key]),
             Operation(
                 method="DELETE",
                 path="/api/v1/keys/{key_id}",
                 endpoint=self.revoke,
-                summary="End an API key",
                 answers={204: None},
                 problems=(404, 503),
             ),

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from stagepost.records import LaneRecord, WorkerRecord
 from stagepost.web import service_shapes, shapes
-from stagepost.web.answers import Operation, Page, answer, sliced
+from stagepost.web.answers import Operation, Page, answer, reads, sliced
 from stagepost.web.parts import Parts
 from stagepost.web.schemas import Lane, Listed, Worker
 
@@ -22,20 +22,8 @@ class LaneRoutes:
     def operations(self) -> Sequence[Operation]:
         """The routes."""
         return [
-            Operation(
-                method="GET",
-                path="/api/v1/lanes",
-                endpoint=self.lanes,
-                summary="The lanes",
-                answers={200: Listed[Lane]},
-            ),
-            Operation(
-                method="GET",
-                path="/api/v1/workers",
-                endpoint=self.workers,
-                summary="The workers that live",
-                answers={200: Listed[Worker]},
-            ),
+            reads("/api/v1/lanes", self.lanes, Listed[Lane]),
+            reads("/api/v1/workers", self.workers, Listed[Worker]),
         ]
 
     async def lanes(self, query: Annotated[Page, Query()]) -> Response:

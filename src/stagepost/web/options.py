@@ -1,7 +1,7 @@
 """How a task is run, from a submit's query and headers.
 
-Read by hand, since submit is the path that thousands of requests a second take; openapi.py has the
-same parameters for the documents, and the tests hold the two together.
+Read by hand, since submit is the path that thousands of requests a second take; documents.py
+describes the same parameters, and the tests hold the two together.
 """
 
 import re

@@ -87,6 +87,11 @@ def invalid(detail: str, **where: str) -> Problem:
     return Problem(Kind.VALIDATION, detail, faults=[{"detail": detail, **where}])
 
 
+def sentence(complaint: str) -> str:
+    """Pydantic's complaint without the name of the exception that our own validators raised."""
+    return complaint.removeprefix("Value error, ")
+
+
 def pointer(location: Sequence[str | int]) -> str:
     """A place in a JSON document, as an RFC 6901 pointer in a URI fragment."""
     steps = (str(step).replace("~", "~0").replace("/", "~1") for step in location)

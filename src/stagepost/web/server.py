@@ -13,6 +13,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from stagepost.settings import Settings
+from stagepost.web.exchange import new_ids
 from stagepost.web.problems import MEDIA_TYPE, Kind, Problem
 
 HEAD_MOST: Final = 32 * 1024
@@ -107,6 +108,7 @@ class Protocol(HttpToolsProtocol):
         body = problem.body()
         head = (
             f"content-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n"
+            f"x-request-id: {'-'.join(new_ids())}\r\n"
             "cache-control: no-store\r\nconnection: close\r\n\r\n"
         )
         self.transport.write(STATUS_LINE[problem.kind.status] + head.encode() + body)

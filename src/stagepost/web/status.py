@@ -100,7 +100,6 @@ class StatusRoutes:
                 method="GET",
                 path="/api/v1/tasks/{task_id}/status",
                 endpoint=self.get,
-                summary="Where a task stands",
                 answers={200: TaskStatus, 304: None},
                 problems=(404,),
                 headers={"ETag": "Moves with the task, not with its place in the queue."},

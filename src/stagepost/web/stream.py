@@ -11,7 +11,7 @@ is bounded by the notifier, and how long one write may wait by STALL.
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -19,8 +19,8 @@ from stagepost.bus import Token
 from stagepost.errors import StagepostError
 from stagepost.event import Event, rfc3339
 from stagepost.notifier import News, Watch
-from stagepost.records import Scope, TaskView
-from stagepost.task import Payload
+from stagepost.records import Scope
+from stagepost.task import Task
 from stagepost.web import shapes
 from stagepost.web.auth import Door
 from stagepost.web.exchange import exchange_of
@@ -67,26 +67,37 @@ class Progress:
             raise Problem(
                 Kind.METHOD_NOT_ALLOWED, "A stream is read by GET.", headers={"Allow": "GET"}
             )
+        stream = await self._opened(scope, send)
+        if stream is None:
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        with self._streams.admitted(
+            stream,
+            tenant=stream.tenant,
+            task_id=stream.task_id,
+            key_hash=exchange_of(scope).identity.key_hash,
+        ):
+            await self._serve(stream, scope, receive)
+
+    async def _opened(self, scope: Any, send: Any) -> "Stream | None":
+        # On its own, so that nothing of the task stays in memory while the stream is open.
         identity = await self._door.enter(scope, ROLES["GET", PATH], PATH)
         after = _cursor(exchange_of(scope).text(b"last-event-id"), scope["query_string"])
         view = await self._reader.view(scope["path_params"]["task_id"], identity.by_id)
         begin = await opening(self._parts.store, view, after)
         if begin is None:
-            await send({"type": "http.response.start", "status": 204, "headers": []})
-            await send({"type": "http.response.body", "body": b""})
-            return
-        stream = Stream(self._parts, view, identity.by_id, begin, send)
-        with self._streams.admitted(
-            stream, tenant=view.task.tenant, task_id=view.task.id, key_hash=identity.key_hash
-        ):
-            await self._serve(stream, await self._reader.status(view), scope, receive)
+            return None
+        snapshot: dict[str, Any] = {**await self._reader.status(view), "seq": view.task.seq}
+        if begin.reset:
+            snapshot["reset"] = True
+        first = RETRY + event_bytes("status", snapshot, begin.status_id)
+        return Stream(self._parts, view.task, identity.by_id, begin, first, send)
 
-    async def _serve(
-        self, stream: "Stream", status: Mapping[str, Any], scope: Any, receive: Any
-    ) -> None:
+    async def _serve(self, stream: "Stream", scope: Any, receive: Any) -> None:
         gone = asyncio.create_task(_until_gone(receive, stream), name="client of a stream")
         try:
-            if not await stream.serve(status):
+            if not await stream.serve():
                 self._metrics.stream_cut()
                 abort(scope)
                 # The server learns of it in its next turn; before that it would complain.
@@ -112,25 +123,28 @@ async def _until_gone(receive: Any, stream: "Stream") -> None:
 
 
 class Stream:
-    """One open stream."""
+    """One open stream of a task. `first` is the snapshot, as it goes out."""
 
     __slots__ = (
-        "_bus", "_clock", "_gone", "_notifier", "_opening", "_over", "_scope", "_send", "_seq",
-        "_store", "_text", "_view", "_watch",
+        "_bus", "_clock", "_first", "_gone", "_known", "_notifier", "_over", "_page", "_scope",
+        "_send", "_seq", "_store", "_text", "_watch", "task_id", "tenant",
     )  # fmt: skip
 
     def __init__(
-        self, parts: Parts, view: TaskView, scope: Scope, begin: Opening, send: Any
+        self, parts: Parts, task: Task, scope: Scope, begin: Opening, first: bytes, send: Any
     ) -> None:
+        self.task_id = task.id
+        self.tenant = task.tenant
         self._store = parts.store
         self._notifier = parts.notifier
         self._bus = parts.bus
         self._clock = parts.clock
-        self._view = view
         self._scope = scope
-        self._opening = begin
         self._send = send
+        self._first = first
+        self._page = begin.events
         self._seq = begin.seq
+        self._known = task.seq
         self._text = OpenText()
         self._watch: Watch | None = None
         self._over = False
@@ -147,10 +161,10 @@ class Stream:
         self._gone = True
         self.end()
 
-    async def serve(self, status: Mapping[str, Any]) -> bool:
+    async def serve(self) -> bool:
         """Write all there is until the end; False when the reader was too slow and must be cut."""
         try:
-            await self._start(status)
+            await self._start()
             await self._tell()
             if not self._gone:
                 await self._write(b"", more=False)
@@ -158,41 +172,35 @@ class Stream:
             return False
         return True
 
+    async def _start(self) -> None:
+        headers = list(_HEADERS)
+        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        first, self._first = self._first, b""
+        await self._write(first)
+
     async def _tell(self) -> None:
         try:
             await self._catch_up()
-            await self._follow()
+            if not self._over:
+                await self._follow()
         except StagepostError as error:
             # The reader comes back and goes on where it was; by then it may be possible.
-            _log.warning("the stream of task %s ends early: %s", self._view.task.id, error)
-
-    async def _start(self, status: Mapping[str, Any]) -> None:
-        headers = list(_HEADERS)
-        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
-        snapshot = {**status, "seq": self._view.task.seq}
-        if self._opening.reset:
-            snapshot["reset"] = True
-        await self._write(RETRY + event_bytes("status", snapshot, self._opening.status_id))
+            _log.warning("the stream of task %s ends early: %s", self.task_id, error)
 
     async def _catch_up(self) -> None:
         # Read page by page, as fast as the reader takes them, so that a long history cuts nobody.
-        page = self._opening.events or await self._page()
-        while page and not self._over:
+        page, self._page = self._page, ()
+        while self._seq < self._known and not self._over:
+            page = page or await self._store.events(self.task_id, self._seq, PAGE)
+            if not page:
+                break
             await self._write(await self._encoded(page))
-            page = await self._page()
-
-    async def _page(self) -> Iterable[Event]:
-        if self._seq >= self._view.task.seq:
-            return ()
-        return await self._store.events(self._view.task.id, self._seq, PAGE)
+            page = ()
 
     async def _follow(self) -> None:
-        if self._over:
-            return
-        task_id = self._view.task.id
-        async with self._notifier.watch(task_id, self._seq) as watch:
+        async with self._notifier.watch(self.task_id, self._seq) as watch:
             self._watch = watch
-            kept = self._bus.kept(task_id)
+            kept = self._bus.kept(self.task_id)
             news: Iterable[News] = () if kept is None else (kept,)
             while True:
                 if news:
@@ -217,7 +225,7 @@ class Stream:
         if last is not None:
             self._seq = last.seq
             # A dead letter that was sent back since has a `failed` amid its history.
-            self._over = self._over or (last.ends and last.seq >= self._view.task.seq)
+            self._over = self._over or (last.ends and last.seq >= self._known)
         return b"".join(pieces)
 
     def _token(self, token: Token) -> bytes:
@@ -228,16 +236,12 @@ class Stream:
         return event_bytes("token", data)
 
     async def _event(self, event: Event) -> bytes:
-        data = shapes.event_data(self._view.task.id, event, await self._result(event))
+        result = None
+        if event.kind == "completed":
+            result = (await self._store.get(self.task_id, self._scope)).result
+        data = shapes.event_data(self.task_id, event, result)
         data["timestamp"] = rfc3339(event.at)
         return event_bytes(event.kind, data, event.seq)
-
-    async def _result(self, event: Event) -> Payload | None:
-        if event.kind != "completed":
-            return None
-        if self._view.result is None:
-            self._view = await self._store.get(self._view.task.id, self._scope)
-        return self._view.result
 
     async def _write(self, body: bytes, *, more: bool = True) -> None:
         async with asyncio.timeout(STALL):

@@ -12,6 +12,7 @@ import orjson
 from starlette.requests import Request
 
 from stagepost.client import Options
+from stagepost.errors import NotFound
 from stagepost.records import Idempotency, Submitted, UploadRecord
 from stagepost.registry import TaskType
 from stagepost.web import shapes
@@ -126,7 +127,11 @@ class Submit:
     ) -> TaskStatus | None:
         """The status once the task is final; None if it is not after so many seconds."""
         mine = identity.caller.scope
-        view = await self._reader.view(submitted.task_id, mine)
+        try:
+            view = await self._reader.view(submitted.task_id, mine)
+        except NotFound:
+            # The key is remembered longer than the task that it made.
+            return None
         status, _ = await self._statuses.until(
             view, mine, lambda status, _: status["final"], seconds, request.is_disconnected
         )

@@ -19,6 +19,7 @@ from stagepost.web.answers import (
     Strict,
     answer,
     identity_of,
+    reads,
     validated,
 )
 from stagepost.web.downloads import BlobResponse
@@ -75,50 +76,15 @@ class TaskRoutes:
     def operations(self) -> Sequence[Operation]:
         """The routes."""
         return [
-            Operation(
-                method="GET",
-                path="/api/v1/tasks",
-                endpoint=self.find,
-                summary="Tasks, newest first",
-                answers={200: Listed[TaskItem]},
-            ),
-            Operation(
-                method="GET",
-                path=_ONE,
-                endpoint=self.get,
-                summary="All of a task",
-                answers={200: WholeTask},
-                problems=(404,),
-            ),
-            Operation(
-                method="GET",
-                path=f"{_ONE}/result",
-                endpoint=self.result,
-                summary="A completed task's result alone",
-                answers={200: AnyJson},
-                problems=(404, 409),
-            ),
-            Operation(
-                method="GET",
-                path=f"{_ONE}/events",
-                endpoint=self.events,
-                summary="A task's history",
-                answers={200: Listed[TaskEvent]},
-                problems=(404,),
-            ),
-            Operation(
-                method="GET",
-                path=f"{_ONE}/steps",
-                endpoint=self.steps,
-                summary="A task's saved steps",
-                answers={200: Listed[Step]},
-                problems=(404,),
-            ),
+            reads("/api/v1/tasks", self.find, Listed[TaskItem]),
+            reads(_ONE, self.get, WholeTask, 404),
+            reads(f"{_ONE}/result", self.result, AnyJson, 404, 409),
+            reads(f"{_ONE}/events", self.events, Listed[TaskEvent], 404),
+            reads(f"{_ONE}/steps", self.steps, Listed[Step], 404),
             Operation(
                 method="POST",
                 path=f"{_ONE}/cancel",
                 endpoint=self.cancel,
-                summary="Cancel a task",
                 answers={202: TaskStatus, 200: TaskStatus},
                 problems=(400, 404, 409, 413, 415, 503),
                 body=CancelBody,

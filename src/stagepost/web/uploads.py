@@ -28,7 +28,6 @@ class UploadRoutes:
                 method="POST",
                 path="/api/v1/uploads",
                 endpoint=self.keep,
-                summary="Keep a file for a later input",
                 answers={201: Uploaded},
                 problems=(400, 413, 415, 503),
                 form={

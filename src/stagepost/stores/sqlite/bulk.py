@@ -82,6 +82,7 @@ FROM json_each(?1)"""
 _CANDIDATES: Final = """
 SELECT lane, score, task_id, deadline FROM pool
 WHERE lane = ?1 AND type IN (SELECT value FROM json_each(?2))
+    AND EXISTS (SELECT 1 FROM workers WHERE id = ?4)
 ORDER BY score, task_id LIMIT ?3"""
 
 _LATE_ROUNDS: Final = 32
@@ -219,12 +220,11 @@ def claim(tx: Transaction, arguments: list[Demand]) -> Sequence[Sequence[Claimed
 
 
 def _claim_one(tx: Transaction, demand: Demand) -> Sequence[Claimed]:
-    if tx.row("SELECT 1 FROM workers WHERE id = ?", (demand.worker_id,)) is None:
-        return ()
     types = json(demand.types)
     for _ in range(_LATE_ROUNDS):
         available = {
-            lane: tx.rows(_CANDIDATES, (lane, types, demand.slots)) for lane in demand.turns.lanes
+            lane: tx.rows(_CANDIDATES, (lane, types, demand.slots, demand.worker_id))
+            for lane in demand.turns.lanes
         }
         chosen = demand.turns.choose(available, demand.slots)
         if not chosen:
