@@ -25,8 +25,8 @@ class Blobs(Protocol):
     async def put(self, key: str, chunks: AsyncIterator[bytes], *, limit: int) -> Stored:
         """Write a blob; when this returns, it survives a power cut.
 
-        Raises ValueError when more than `limit` bytes come, and keeps nothing then;
-        StoreUnavailable when it can't be written.
+        Raises ValueError when more than `limit` bytes come, StoreUnavailable when it can't be
+        written, Conflict when the key is taken, and whatever `chunks` raises; nothing is kept then.
         """
         ...
 

@@ -4,7 +4,9 @@ A doorbell says only *that* something happened: the data comes from the store. A
 (then a sweep finds the news within seconds) but never holds anything up.
 
 Text that a handler emits has no row in the store; the bus keeps the newest `TOKENS_KEPT` bytes of
-the open step of each task, so that a reader that connects in the middle reads from there.
+the open step of each task, so that a reader that connects in the middle reads from there. A piece
+that does not go on where the kept text ends (another step, another try, the same one over again)
+begins it anew.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -68,5 +70,8 @@ class Bus(Protocol):
         ...
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call the listener for what happens from now on; returns the function that ends it."""
+        """Call the listener for what happens from now on.
+
+        Returns the function that ends it; called in the listener's event loop, nothing comes after.
+        """
         ...

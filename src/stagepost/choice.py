@@ -1,5 +1,6 @@
 """Whose turn it is. Pure bookkeeping, kept by each worker for its own claims."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
@@ -9,39 +10,41 @@ Row = TypeVar("Row")
 class LaneTurns:
     """Shares a worker's slots among lanes by weight, over time.
 
-    Smooth weighted round robin: a lane with weight 8 beside one with weight 1 gets eight of nine
-    slots while both have work, and all of them while the other has none. An idle lane saves up
-    nothing.
+    Each lane has a place on one line, and moves forward by 1 / weight with each of its turns; the
+    one furthest behind is next. So a lane with weight 8 beside one with weight 1 gets eight of nine
+    slots while both have work, and all of them while the other has none. A lane that comes back
+    from idleness starts where the others are: it has saved up nothing.
     """
 
     def __init__(self, weights: Mapping[str, int]) -> None:
-        self._weights = dict(weights)
-        self._credit = dict.fromkeys(weights, 0)
+        if any(weight < 1 for weight in weights.values()):
+            raise ValueError("A lane's weight is at least 1.")
+        whole = math.lcm(*weights.values())
+        self._stride = {lane: whole // weight for lane, weight in weights.items()}
+        self._place = dict.fromkeys(weights, 0)
+        self._latest = 0  # the place from which the last turn was taken
 
     @property
     def lanes(self) -> tuple[str, ...]:
         """The lanes, in the order in which they were given."""
-        return tuple(self._weights)
+        return tuple(self._stride)
 
     def choose(self, available: Mapping[str, Sequence[Row]], slots: int) -> list[Row]:
-        """Up to `slots` rows; each lane's are taken from its front."""
-        busy = [lane for lane in self._weights if available.get(lane)]
-        if len(busy) <= 1:
-            return [row for lane in busy for row in available[lane][:slots]]
+        """Up to `slots` rows; each lane's are taken from its front.
+
+        A lane with more work than slots may pass only as many rows as there are slots.
+        """
+        busy = [lane for lane in self._stride if available.get(lane)]
+        for lane in busy:
+            self._place[lane] = max(self._place[lane], self._latest)
         taken = dict.fromkeys(busy, 0)
         chosen: list[Row] = []
         while busy and len(chosen) < slots:
-            lane = self._next(busy)
+            lane = min(busy, key=self._place.__getitem__)
+            self._latest = self._place[lane]
+            self._place[lane] += self._stride[lane]
             chosen.append(available[lane][taken[lane]])
             taken[lane] += 1
             if taken[lane] == len(available[lane]):
                 busy.remove(lane)
-                self._credit[lane] = 0
         return chosen
-
-    def _next(self, busy: Sequence[str]) -> str:
-        for lane in busy:
-            self._credit[lane] += self._weights[lane]
-        lane = max(busy, key=self._credit.__getitem__)
-        self._credit[lane] -= sum(self._weights[name] for name in busy)
-        return lane

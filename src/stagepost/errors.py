@@ -47,7 +47,10 @@ class Conflict(StagepostError):
 
 
 class StoreUnavailable(Retryable):
-    """The store can't take writes now; nothing of this call was kept."""
+    """The store can't take writes now.
+
+    Nothing of this call was kept, unless the disk itself failed: then nobody can say.
+    """
 
 
 class QueueFull(Retryable):

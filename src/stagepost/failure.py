@@ -73,12 +73,26 @@ REACTIONS: Final[dict[FailureKind, Reaction]] = {
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One failed attempt: its kind, a sentence for the user, a trace for the operator."""
+    """One failed attempt: its kind, a sentence for the user, a trace for the operator.
+
+    Both texts are cut to their limits and made fit for every store: a failure must be told, even if
+    what it says is broken text.
+    """
 
     kind: FailureKind
     message: str
     trace: str = ""
     retry_after: float | None = None
+
+    def __post_init__(self) -> None:
+        """Cut and mend the texts."""
+        object.__setattr__(self, "message", _storable(self.message)[:MESSAGE_LIMIT])
+        object.__setattr__(self, "trace", _storable(self.trace)[-TRACE_LIMIT:])
+
+
+def _storable(text: str) -> str:
+    # Halves of surrogate pairs are no Unicode text, and PostgreSQL keeps no NUL.
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 _BY_ERROR: Final[tuple[tuple[type[BaseException], FailureKind], ...]] = (
@@ -92,23 +106,47 @@ _BY_ERROR: Final[tuple[tuple[type[BaseException], FailureKind], ...]] = (
 )
 
 
+_SENTENCES: Final[dict[FailureKind, str]] = {
+    _K.RATE_LIMIT: "A rate limit was reached; the task goes on by itself.",
+    _K.OVERLOADED: "A service that the task needs is overloaded.",
+    _K.SERVER_ERROR: "A service that the task needs has failed.",
+    _K.TIMEOUT: "The work took longer than its time-out.",
+    _K.CONTENT_POLICY: "A content policy refused the work.",
+    _K.INVALID_INPUT: "The input can't be worked on.",
+    _K.CODE_CHANGED: "A saved step was asked for with another input than it was saved with.",
+    _K.BUG: "The task failed by a fault in its code.",
+}
+"""What the user reads where the handler says nothing."""
+
+
 def classify(error: BaseException) -> Failure:
     """The failure that an exception from a handler means.
 
-    Our own kinds show their message to the user. Anything else is a BUG, whose text may hold
-    secrets or internals: the user reads only the exception's class, the operator the trace.
+    Our own kinds show their message to the user. Any other text may hold secrets or internals: of a
+    BUG the user reads only the exception's class, of a time-out only that it was one; the operator
+    reads the trace.
     """
     error = _first(error)
-    trace = "".join(traceback.format_exception(error))[-TRACE_LIMIT:]
-    for cls, kind in _BY_ERROR:
-        if isinstance(error, cls):
-            message = str(error) or "The work took longer than its time-out."
-            after = error.retry_after if isinstance(error, errors.RateLimited) else None
-            return Failure(kind, message[:MESSAGE_LIMIT], trace, after)
+    trace = "".join(traceback.format_exception(error))
+    kind = next((kind for cls, kind in _BY_ERROR if isinstance(error, cls)), _K.BUG)
+    after = error.retry_after if isinstance(error, errors.RateLimited) else None
+    return Failure(kind, _message(kind, error), trace, after)
+
+
+def _message(kind: FailureKind, error: BaseException) -> str:
     if isinstance(error, errors.HandlerError):
-        return Failure(_K.BUG, str(error)[:MESSAGE_LIMIT], trace)
-    message = f"The task failed by a fault in its code ({type(error).__name__}). Please report it."
-    return Failure(_K.BUG, message, trace)
+        return _text(error) or _SENTENCES[kind]
+    if kind is _K.BUG:
+        name = type(error).__name__
+        return f"The task failed by a fault in its code ({name}). Please report it."
+    return _SENTENCES[kind]
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  # a class of the user's whose text can't be made
+        return ""
 
 
 def _first(error: BaseException) -> BaseException:

@@ -17,20 +17,25 @@ from stagepost.event import (
     Completed,
     DeadLettered,
     Fact,
+    Progressed,
     Queued,
     Redriven,
     Retrying,
     Started,
+    StepSaved,
     WaitStarted,
     WasCancelled,
 )
 from stagepost.failure import Failure, FailureKind
 from stagepost.outcome import Cancelled, Drained, Failed, Outcome, Succeeded, Waiting
+from stagepost.records import Checkpoint, ProgressNote
 from stagepost.retry import LOST_CLAIMS_LIMIT, WORKER_LOST_DELAYS
 from stagepost.task import SETTLED, CancelRequest, Lease, Status, Task, Wait
 
 _DEADLINE_MESSAGE = "The task was not done before its deadline."
 _LOST_MESSAGE = "The worker that ran the task was lost."
+_MOST_PROGRESS = 99  # per cent, before it is done
+_LONGEST = 10 * 365 * 86_400_000  # milliseconds; a longer delay is an endless one
 
 
 class Blame(Enum):
@@ -68,15 +73,40 @@ def claimed(task: Task, lease: Lease, worker_id: str, now: int) -> Change:
     return _with_facts(running, Started(task.attempt))
 
 
+def noted(task: Task, note: ProgressNote) -> Change:
+    """A running task tells how far it is; `step` becomes what people read beside the bar."""
+    percent = max(task.progress, min(_MOST_PROGRESS, note.percent))
+    told = replace(task, progress=percent, step=note.message or note.step or task.step)
+    return _with_facts(told, Progressed(percent, note.message, note.step))
+
+
+def saved(task: Task, checkpoint: Checkpoint) -> Change:
+    """A running task has a new checkpoint: it is no suspect any more."""
+    further = replace(
+        task,
+        saved_steps=task.saved_steps + 1,
+        saved_fence=task.fence,
+        lost_claims=0,
+        waits=0,
+    )
+    return _with_facts(further, StepSaved(checkpoint.name, checkpoint.path))
+
+
 def settled(task: Task, outcome: Outcome, now: int) -> Change:
-    """A claim ends. The caller has checked that the claim still owns the task."""
+    """A claim ends. The caller has checked that the claim still owns the task.
+
+    Once cancel was asked, every end but success is a cancellation. A failure makes a dead letter
+    when no attempt is left, whatever delay it names.
+    """
+    if task.cancel is not None and not isinstance(outcome, Succeeded):
+        return _end(_released(task), task.cancel, now)
     match outcome:
         case Succeeded():
             return _complete(task, now)
         case Waiting(wait=wait, delay=delay):
             return _park(task, wait, now + _ms(delay), now)
         case Drained(reason=reason):
-            return _queue(_released(task), reason, now)
+            return _drain(task, reason, now)
         case Cancelled(request=request):
             return _end(_released(task), request, now)
         case Failed():
@@ -111,17 +141,23 @@ def expired(task: Task, now: int) -> Change:
 
 
 def lost(task: Task, blame: Blame, now: int) -> Change:
-    """Its claim is given back because its worker died.
+    """Its claim is given back because its worker died; see `loss`."""
+    return settled(task, loss(task, blame, now), now)
 
-    A claim that saved something new spends nothing, nor does one whose neighbour is to blame.
+
+def loss(task: Task, blame: Blame, now: int) -> Outcome:
+    """How a claim ends whose worker died.
+
+    One that saved something new spends nothing, nor does one whose neighbour is to blame; past its
+    deadline a task is not tried again.
     """
     if task.cancel is not None:
-        return settled(task, Cancelled(task.cancel), now)
-    if task.progressed:
-        return settled(replace(task, lost_claims=0), Drained("rescued"), now)
-    if blame is Blame.ANOTHER:
-        return settled(task, Drained("rescued"), now)
-    return settled(task, died(task.lost_claims, task.attempt, task.max_attempts), now)
+        return Cancelled(task.cancel)
+    if task.deadline <= now:
+        return Failed(Failure(FailureKind.DEADLINE, _DEADLINE_MESSAGE), None)
+    if task.progressed or blame is Blame.ANOTHER:
+        return Drained("rescued")
+    return died(task.lost_claims, task.attempt, task.max_attempts)
 
 
 def died(lost_claims: int, attempt: int, max_attempts: int) -> Failed:
@@ -188,6 +224,12 @@ def _queue(task: Task, reason: str, now: int) -> Change:
     return _with_facts(queued, Queued(reason))
 
 
+def _drain(task: Task, reason: str, now: int) -> Change:
+    # Nobody blames a task for a neighbour's death; a plain drain says nothing about it.
+    losses = 0 if reason == "rescued" else task.lost_claims
+    return _queue(replace(_released(task), lost_claims=losses), reason, now)
+
+
 def _complete(task: Task, now: int) -> Change:
     done = _released(task).to(
         Status.COMPLETED,
@@ -211,10 +253,10 @@ def _park(task: Task, wait: Wait, until: int, now: int) -> Change:
 
 def _fail(task: Task, outcome: Failed, now: int) -> Change:
     failure = outcome.failure
-    released = replace(
-        _released(task), lost_claims=task.lost_claims + 1 if outcome.lost else 0, waits=0
-    )
-    if outcome.delay is None:
+    losses = task.lost_claims + 1 if outcome.lost else 0
+    released = replace(_released(task), lost_claims=losses, waits=0)
+    spent = losses >= LOST_CLAIMS_LIMIT or task.attempt >= task.max_attempts
+    if outcome.delay is None or spent:
         return _bury(released.to(Status.FAILED), failure, now)
     next_at = now + _ms(outcome.delay)
     failed = released.to(
@@ -267,4 +309,7 @@ def _with_facts(task: Task, *facts: Fact) -> Change:
 
 
 def _ms(seconds: float) -> int:
-    return max(0, round(seconds * 1000))
+    # `not >` also catches what is no number.
+    if not seconds > 0:
+        return 0
+    return round(min(seconds * 1000, _LONGEST))

@@ -239,7 +239,11 @@ class TaskView:
 
 @dataclass(frozen=True, slots=True)
 class LaneRecord:
-    """One lane now. Rates are tasks of the last minute."""
+    """One lane now.
+
+    Rates are of the last minute: what entered the lane's pool, and what ended.
+    `oldest_pooled_at` may pass over tasks with a negative head start, which wait by their own wish.
+    """
 
     name: str
     queued: int = 0

@@ -1,5 +1,6 @@
 """When a failed attempt is tried again. Pure: the caller passes the random number."""
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -73,4 +74,6 @@ def park_delay(waits: int, retry_after: float | None, spread: float) -> float:
     """
     backoff = min(_PARK_FIRST * 2.0 ** min(waits, 10), _PARK_MOST)
     jittered = backoff * (0.5 + spread / 2)
-    return max(jittered, retry_after or 0.0)
+    if retry_after is None or not math.isfinite(retry_after):
+        return jittered
+    return max(jittered, retry_after)

@@ -8,9 +8,17 @@ Terms
 
 Verbs are intentions: each is one transaction, and does all of its change or none. Durations are in
 seconds and the store's own clock decides when they end; no worker's clock decides anything. The
-verbs may be called from several event loops at once. Every verb may raise StoreUnavailable;
-`submit` raises QueueFull where the others wait for room. A verb whose content no table takes raises
-Unwritable.
+verbs may be called from several event loops at once.
+
+Every verb may raise StoreUnavailable; `submit` raises QueueFull where the others wait for room. A
+verb raises Conflict for an id, key or path that is taken, and Unwritable for what no table takes
+(text that is no Unicode, numbers beyond 64 bits); messages of progress and failures are mended
+instead, since they must not cost a task its end. A refused call harms no other that is written with
+it. A caller that is cancelled while its write is on the way may find it done; only a claim is taken
+back.
+
+Writes of one claim that are on the way together are done in this order: progress, checkpoints and
+artifacts, settle.
 """
 
 from collections.abc import Mapping, Sequence
@@ -95,15 +103,18 @@ class Claiming(Protocol):
         """Take up to `slots` tasks from the pool.
 
         Waits up to `wait` for the first one. In a lane the order is `pooled_at - priority`; between
-        lanes, by weight. A worker that was thought dead gets nothing until it registers anew. What
-        was claimed is answered even if the caller has gone: it must await.
+        lanes, by weight. A worker that was thought dead gets nothing until it registers anew. If
+        the caller is cancelled, what was taken for it goes back to the pool and has spent nothing.
         """
         ...
 
     async def checkpoint(
         self, lease: Lease, checkpoint: Checkpoint, note: ProgressNote | None = None
     ) -> None:
-        """Save a step's result, with the progress that goes with it. Fenced."""
+        """Save a step's result, with the progress that goes with it. Fenced.
+
+        A path is saved once in a task's life, unless a redrive drops it: then Conflict.
+        """
         ...
 
     async def progress(self, lease: Lease, note: ProgressNote) -> None:
@@ -117,7 +128,7 @@ class Claiming(Protocol):
     async def settle(
         self, lease: Lease, outcome: Outcome, note: ProgressNote | None = None
     ) -> None:
-        """End a claim. Fenced."""
+        """End a claim. Fenced. A cancel that was asked meanwhile counts, except for a success."""
         ...
 
 
@@ -138,7 +149,7 @@ class Keeping(Protocol):
     async def rescue(self, *, older_than: float) -> Rescue:
         """Give back the claims of workers that have not renewed for so long, and forget them.
 
-        So are the claims of workers that nobody knows any more.
+        Claims of workers that are not known any more are given back as well.
         """
         ...
 
@@ -190,7 +201,7 @@ class Reading(Protocol):
         ...
 
     async def lanes(self, names: Sequence[str]) -> Sequence[LaneRecord]:
-        """Each lane's state."""
+        """Each lane's state; its rates may begin anew when the store is opened."""
         ...
 
     async def workers(self) -> Sequence[WorkerRecord]:

@@ -501,7 +501,8 @@ async def _again(engine: Engine, task: Claimed, move: str) -> Claimed:
     """Lose the task in one of the ways after which it comes back, and claim it again."""
     from stagepost.outcome import Drained  # noqa: PLC0415
 
-    if move == "bury":
+    last_try = task.attempt >= task.max_attempts
+    if move == "bury" or (move == "fail" and last_try):
         await engine.worker.bury(task)
         await engine.store.redrive(task.task_id, ALL, "ann", Resume(), 4)
     elif move == "fail":

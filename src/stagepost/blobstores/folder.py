@@ -5,63 +5,79 @@ import contextlib
 import hashlib
 import os
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final, TypeVar
 
 from stagepost.blobs import Stored
-from stagepost.errors import NotFound, StoreUnavailable
+from stagepost.errors import Conflict, NotFound, StoreRefused, StoreUnavailable
+
+Answer = TypeVar("Answer")
 
 _KEY: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class FolderBlobs:
-    """One file a blob, spread over 256 folders by the end of its key."""
+    """One file a blob, spread over 256 folders by the end of its key.
+
+    Raises StoreRefused, with the remedy, when the folder can't be made.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            _make(folder)
+        except OSError as error:
+            raise StoreRefused(
+                f"The folder for files {folder} can't be made ({error.strerror}); give this user "
+                "the right to write there or choose another one."
+            ) from error
 
     async def put(self, key: str, chunks: AsyncIterator[bytes], *, limit: int) -> Stored:
         """Write a blob that survives a power cut."""
-        target = self._path(key)
-        partial = target.with_suffix(".partial")
+        writing = _Writing(self._path(key))
         digest, size = hashlib.sha256(), 0
-        with _disk_errors(), contextlib.ExitStack() as stack:
-            target.parent.mkdir(mode=0o700, exist_ok=True)
-            file = stack.enter_context(await asyncio.to_thread(_create, partial))
-            stack.callback(partial.unlink, missing_ok=True)
+        try:
+            await _in_thread(writing.begin)
             async for chunk in chunks:
                 size += len(chunk)
                 if size > limit:
                     raise ValueError(f"more than {limit} bytes")
                 digest.update(chunk)
-                await asyncio.to_thread(file.write, chunk)
-            await asyncio.to_thread(_seal, file, partial, target)
+                await _in_thread(writing.add, chunk)
+            await _in_thread(writing.seal)
+        finally:
+            writing.end()
         return Stored(size, digest.hexdigest())
 
     async def get(self, key: str) -> bytes:
         """The whole blob."""
-        path = await self.path(key)
-        return await asyncio.to_thread(path.read_bytes)
+        path = self._path(key)
+        with _reading(key):
+            return await asyncio.to_thread(path.read_bytes)
 
     async def stream(self, key: str, *, chunk: int = 256 * 1024) -> AsyncIterator[bytes]:
         """The blob in pieces."""
-        path = await self.path(key)
-        with await asyncio.to_thread(path.open, "rb") as file:
-            while piece := await asyncio.to_thread(file.read, chunk):
+        path = self._path(key)
+        with _reading(key):
+            file = await asyncio.to_thread(path.open, "rb")
+        with file:
+            while piece := await _read(key, file, chunk):
                 yield piece
 
     async def path(self, key: str) -> Path:
         """The blob's own file."""
         path = self._path(key)
         if not await asyncio.to_thread(path.is_file):
-            raise NotFound(f"The file {key} is not in the blob store any more.")
+            raise _gone(key)
         return path
 
     async def delete(self, key: str) -> None:
-        """Remove a blob."""
-        await asyncio.to_thread(self._path(key).unlink, missing_ok=True)
+        """Remove a blob, and what a put that did not end has left of it."""
+        target = self._path(key)
+        with _disk_errors("changed"):
+            for path in (target, _partial(target)):
+                await asyncio.to_thread(path.unlink, missing_ok=True)
 
     def _path(self, key: str) -> Path:
         if not _KEY.fullmatch(key):
@@ -70,27 +86,121 @@ class FolderBlobs:
         return self._folder / key[-2:] / key
 
 
-def _create(path: Path) -> BinaryIO:
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+class _Writing:
+    """A blob on its way to its place; its methods block."""
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+        self._partial = _partial(target)
+        self._stack = contextlib.ExitStack()
+        self._file: BinaryIO
+
+    def begin(self) -> None:
+        """Open the file beside its place. Raises Conflict when there is one already."""
+        with _disk_errors("written"):
+            self._target.parent.mkdir(mode=0o700, exist_ok=True)
+            if self._target.exists():
+                raise _taken(self._target.name)
+            try:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                handle = os.open(self._partial, flags, 0o600)
+            except FileExistsError as error:
+                raise _taken(self._target.name) from error
+        self._file = os.fdopen(handle, "wb")
+        self._stack.callback(_remove, self._partial)
+        self._stack.callback(_close, self._file)
+
+    def add(self, chunk: bytes) -> None:
+        """Write a piece."""
+        with _disk_errors("written"):
+            self._file.write(chunk)
+
+    def seal(self) -> None:
+        """Sync the file, give it its name, and sync that."""
+        with _disk_errors("written"):
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._partial.rename(self._target)
+            try:
+                _sync(self._target.parent)
+                _sync(self._target.parent.parent)
+            except OSError:
+                _remove(self._target)
+                raise
+
+    def end(self) -> None:
+        """Close the file; a blob that was not sealed is gone."""
+        self._stack.close()
 
 
-def _seal(file: BinaryIO, partial: Path, target: Path) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-    partial.rename(target)
-    for folder in (target.parent, target.parent.parent):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def _close(file: BinaryIO) -> None:
+    # What could not be flushed was refused already, or is not wanted.
+    with contextlib.suppress(OSError):
+        file.close()
+
+
+def _remove(path: Path) -> None:
+    # What can't be removed is swept later: the store knows its key.
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
+def _partial(target: Path) -> Path:
+    return target.with_name(f"{target.name}.partial")
+
+
+def _make(folder: Path) -> None:
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path in missing:
+        _sync(path.parent)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+async def _in_thread(call: Callable[..., Answer], *arguments: Any) -> Answer:
+    """Run to its end even if the caller is cancelled: nobody may close a file under a write."""
+    running = asyncio.ensure_future(asyncio.to_thread(call, *arguments))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.gather(running, return_exceptions=True)
+        raise
+
+
+async def _read(key: str, file: BinaryIO, size: int) -> bytes:
+    with _reading(key):
+        return await asyncio.to_thread(file.read, size)
+
+
+def _gone(key: str) -> NotFound:
+    return NotFound(f"The file {key} is not in the blob store any more.")
+
+
+def _taken(key: str) -> Conflict:
+    return Conflict(f"The blob store has a file {key} already.")
 
 
 @contextlib.contextmanager
-def _disk_errors() -> Iterator[None]:
+def _reading(key: str) -> Iterator[None]:
+    with _disk_errors("read"):
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise _gone(key) from error
+
+
+@contextlib.contextmanager
+def _disk_errors(done: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise StoreUnavailable(
-            f"The blob store can't be written ({error.strerror}); free space or mend the rights."
+            f"The blob store can't be {done} ({error.strerror}); free space or mend the rights."
         ) from error

@@ -10,7 +10,8 @@ class DirectBroker:
     """Delivery is a part of the submit's own transaction; nothing is left to be carried."""
 
     def __init__(self) -> None:
-        self._closed = asyncio.Event()
+        self._closed = False
+        self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
 
     @property
     def direct(self) -> bool:
@@ -20,13 +21,26 @@ class DirectBroker:
     async def publish(self, deliveries: Sequence[Delivery]) -> None:
         """Confirm: every delivery is in the pool since its commit."""
 
-    async def consume(self, lanes: Sequence[str]) -> AsyncIterator[Sequence[Delivery]]:
+    async def consume(
+        self,
+        lanes: Sequence[str],  # noqa: ARG002  # the port's; no lane has anything to pool
+    ) -> AsyncIterator[Sequence[Delivery]]:
         """Wait until the end; there is nothing to pool."""
-        await self._closed.wait()
-        for _ in lanes:
-            return
-        yield ()
+        end = asyncio.Event()
+        waiting = (asyncio.get_running_loop(), end)
+        self._waiting.add(waiting)
+        try:
+            if not self._closed:
+                await end.wait()
+        finally:
+            self._waiting.discard(waiting)
+        nothing: tuple[Sequence[Delivery], ...] = ()
+        for batch in nothing:
+            yield batch
 
     async def close(self) -> None:
-        """End `consume`."""
-        self._closed.set()
+        """End `consume`, in whatever event loop it waits."""
+        self._closed = True
+        for loop, end in tuple(self._waiting):
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(end.set)

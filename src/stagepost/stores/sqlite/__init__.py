@@ -5,15 +5,18 @@ power cut. One thread writes, in group commits; readers run beside it.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import apsw
+
 from stagepost.bus import Committed
 from stagepost.clock import Clock
 from stagepost.event import Event
-from stagepost.outcome import Outcome
+from stagepost.outcome import Drained, Outcome, Succeeded
 from stagepost.records import (
     ApiKey,
     Artifact,
@@ -39,9 +42,10 @@ from stagepost.records import (
 from stagepost.stores.sqlite import bulk, changes, life, reading, submitting
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.folder import DataFolder, open_writer
+from stagepost.stores.sqlite.intents import Intent, Kind
 from stagepost.stores.sqlite.rates import Rates
 from stagepost.stores.sqlite.readers import Readers
-from stagepost.stores.sqlite.writer import Kind, Writer
+from stagepost.stores.sqlite.writer import Writer
 from stagepost.task import CancelRequest, Lease, Payload, Task
 
 _SCAN_EVERY: Final = 60_000
@@ -58,20 +62,19 @@ class SqliteStore:
     def __init__(self, folder: Path, clock: Clock, committed: Callable[[Committed], None]) -> None:
         self._folder = DataFolder(folder)
         try:
-            connection = open_writer(self._folder)
+            self._connection = open_writer(self._folder)
         except BaseException:
             self._folder.release()
             raise
-        self._clock = clock
         self._checkpointer = Checkpointer(self._folder.database)
-        self._checkpointer.watch(connection)
+        self._checkpointer.watch(self._connection)
         self._rates = Rates(clock)
 
         def announce(news: Committed) -> None:
             self._rates.count(news.counts)
             committed(news)
 
-        self._writer = Writer(connection, clock, announce, self._checkpointer)
+        self._writer = Writer(self._connection, clock, announce, self._checkpointer)
         self._readers = Readers(self._folder.database)
         self._scanned_at = 0
 
@@ -124,12 +127,12 @@ class SqliteStore:
 
     async def retire(self, worker_id: str) -> None:
         """A worker ends its life."""
-        await self._writer.call(Kind.LIFE, changes.retire, worker_id)
+        await self._writer.call(Kind.RESCUE, changes.retire, worker_id)
 
     async def claim(self, demand: Demand, *, wait: float = 0.0) -> Sequence[Claimed]:
         """Take tasks from the pool."""
-        claimed: Sequence[Claimed] = await asyncio.shield(
-            self._writer.put(Kind.CLAIM, bulk.claim, demand, wait=wait)
+        claimed: Sequence[Claimed] = await self._writer.call(
+            Kind.CLAIM, bulk.claim, demand, wait=wait, undo=_give_back
         )
         return claimed
 
@@ -143,7 +146,7 @@ class SqliteStore:
 
     async def progress(self, lease: Lease, note: ProgressNote) -> None:
         """Note how far a task is."""
-        await self._writer.call(Kind.PROGRESS, bulk.note_progress, (lease, note, None))
+        await self._writer.call(Kind.PROGRESS, bulk.note_progress, (lease, None, note))
 
     async def attach(self, lease: Lease, artifact: Artifact) -> None:
         """Save an artifact."""
@@ -153,13 +156,14 @@ class SqliteStore:
         self, lease: Lease, outcome: Outcome, note: ProgressNote | None = None
     ) -> None:
         """End a claim."""
-        await self._writer.call(Kind.SETTLE, bulk.settle, (lease, outcome, note))
+        size = _size(outcome.result) if isinstance(outcome, Succeeded) else 0
+        await self._writer.call(Kind.SETTLE, bulk.settle, (lease, outcome, note), size)
 
     # Keeping
 
     async def release_due(self, limit: int) -> int:
         """Do what is due; asks a reader first, so that an idle store is not written to."""
-        now = self._clock.now()
+        now = self._writer.now
         if not await self._readers.call(lambda db: reading.anything_due(db, now)):
             return 0
         changed: int = await self._writer.call(Kind.CHANGE, changes.release_due, limit)
@@ -170,7 +174,7 @@ class SqliteStore:
 
         Explicit deadlines have an index; the default ones (a day) are looked at once a minute.
         """
-        now = self._clock.now()
+        now = self._writer.now
         late = list(await self._readers.call(lambda db: reading.late(db, now, limit)))
         if len(late) < limit and now - self._scanned_at >= _SCAN_EVERY:
             self._scanned_at = now
@@ -184,7 +188,7 @@ class SqliteStore:
 
     async def rescue(self, *, older_than: float) -> Rescue:
         """Give back the claims of silent workers."""
-        rescue: Rescue = await self._writer.call(Kind.LIFE, changes.rescue, older_than)
+        rescue: Rescue = await self._writer.call(Kind.RESCUE, changes.rescue, older_than)
         return rescue
 
     # Reading
@@ -266,12 +270,23 @@ class SqliteStore:
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
-        # The last connection to go folds the log into the file, which a reader's can't.
-        self._readers.close()
-        self._writer.close()
-        self._checkpointer.close()
-        self._folder.release()
+        # If its thread can't be ended it still owns the folder, until the process ends.
+        self._writer.end()
+        if self._writer.broken is not None:
+            # What a failing disk gives back may not be moved into the file unchecked.
+            self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._folder.release)
+            # The last connection to go moves the log into the file, which a reader can't.
+            stack.callback(self._connection.close)
+            stack.callback(self._checkpointer.close)
+            stack.callback(self._readers.close)
 
 
 def _size(payload: Payload) -> int:
     return len(payload.text or "")
+
+
+def _give_back(claimed: Iterable[Claimed]) -> Sequence[Intent]:
+    """What undoes a claim whose caller has gone."""
+    return [Intent(Kind.SETTLE, bulk.settle, (task.lease, Drained(), None)) for task in claimed]

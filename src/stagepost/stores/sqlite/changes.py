@@ -9,7 +9,7 @@ from stagepost.lifecycle import Blame, Change
 from stagepost.outcome import Failed, Outcome
 from stagepost.records import Artifact, NewTask, Rescue, Resume, Scope
 from stagepost.stores.sqlite.rows import TASK_COLUMNS, TASK_FIELDS, json, row_of, task_of
-from stagepost.stores.sqlite.writer import Transaction
+from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest, Lease, Status, Task
 
 _SELECT: Final = f"SELECT {TASK_COLUMNS} FROM tasks WHERE id = ?"
@@ -223,9 +223,9 @@ def _redrive_one(
 
 
 def _resume_data(resume: Resume) -> str | dict[str, str]:
-    if resume.from_step is not None:
-        return {"fromStep": resume.from_step}
-    return "fresh" if resume.fresh or resume.input is not None else "checkpoints"
+    if resume.fresh or resume.input is not None:
+        return "fresh"
+    return "checkpoints" if resume.from_step is None else {"fromStep": resume.from_step}
 
 
 def _forget_steps(tx: Transaction, task_id: str, resume: Resume) -> None:
@@ -285,39 +285,31 @@ def rescue(tx: Transaction, arguments: list[float]) -> Sequence[Rescue]:
 
 def _rescue(tx: Transaction, older_than: float) -> Rescue:
     silent_since = tx.now - round(older_than * 1000)
-    workers = _ids(tx, "SELECT id FROM workers WHERE beat_at <= ?", (silent_since,))
-    tasks = [task_id for worker_id in workers for task_id in _end(tx, worker_id, Blame.UNKNOWN)]
+    workers = _ids(tx, "DELETE FROM workers WHERE beat_at <= ? RETURNING id", (silent_since,))
     strays = _ids(tx, _STRAYS, ())
-    for task_id in strays:
-        _give_back(tx, load(tx, task_id), Blame.UNKNOWN)
-    return Rescue(tuple(workers), (*tasks, *strays))
+    _give_back(tx, strays, Blame.UNKNOWN)
+    return Rescue(tuple(workers), tuple(strays))
 
 
 _STRAYS: Final = """
 SELECT id FROM tasks WHERE worker_id IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = worker_id)"""
+    AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = tasks.worker_id)"""
+"""Claims of workers that nobody knows any more."""
 
 
 def retire(tx: Transaction, arguments: list[str]) -> Sequence[None]:
     """Workers that end: of what they still hold somebody else is to blame, if anybody."""
     for worker_id in arguments:
-        _end(tx, worker_id, Blame.ANOTHER)
+        held = _ids(tx, "SELECT id FROM tasks WHERE worker_id = ?", (worker_id,))
+        _give_back(tx, held, Blame.ANOTHER)
+        tx.execute("DELETE FROM workers WHERE id = ?", (worker_id,))
     return [None] * len(arguments)
 
 
-def _end(tx: Transaction, worker_id: str, blame: Blame) -> list[str]:
-    held = _ids(tx, "SELECT id FROM tasks WHERE worker_id = ?", (worker_id,))
-    for task_id in held:
-        _give_back(tx, load(tx, task_id), blame)
-    tx.execute("DELETE FROM workers WHERE id = ?", (worker_id,))
-    return held
-
-
-def _give_back(tx: Transaction, task: Task, blame: Blame) -> None:
-    after = save(tx, task, lifecycle.lost(task, blame, tx.now))
-    if after.status in {Status.FAILED, Status.DEAD_LETTER}:
-        lost = lifecycle.died(task.lost_claims, task.attempt, task.max_attempts)
-        _record_failure(tx, task, lost)
+def _give_back(tx: Transaction, task_ids: Iterable[str], blame: Blame) -> None:
+    for task_id in task_ids:
+        task = load(tx, task_id)
+        _settle(tx, task, lifecycle.loss(task, blame, tx.now))
 
 
 def _ids(tx: Transaction, statement: str, bindings: tuple[Any, ...]) -> list[str]:

@@ -8,7 +8,7 @@ from stagepost.errors import Conflict, NotFound
 from stagepost.records import ApiKey, Beat, UploadRecord, WorkerRecord
 from stagepost.stores.sqlite import changes
 from stagepost.stores.sqlite.rows import json
-from stagepost.stores.sqlite.writer import Transaction
+from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest
 
 

@@ -229,13 +229,28 @@ def lanes(db: apsw.Connection, names: Sequence[str]) -> Sequence[LaneRecord]:
     records = []
     for name in names:
         queued = db.execute("SELECT count(*) FROM pool WHERE lane = ?", (name,)).get
-        oldest = db.execute(
-            """SELECT t.pooled_at FROM pool AS p JOIN tasks AS t ON t.id = p.task_id
-               WHERE p.lane = ? ORDER BY p.score, p.task_id LIMIT 1""",
-            (name,),
-        ).get
+        oldest = _oldest(db, name)
         records.append(LaneRecord(name, queued, running.get(name, 0), oldest))
     return records
+
+
+def _oldest(db: apsw.Connection, lane: str) -> int | None:
+    """When the task that has waited longest came into the pool.
+
+    A head start moves a task before older ones; behind the score of the oldest seen so far there
+    can be none, so that this looks at few more than the tasks with a head start.
+    """
+    oldest: int | None = None
+    rows = db.execute(
+        """SELECT p.score, t.pooled_at FROM pool AS p JOIN tasks AS t ON t.id = p.task_id
+           WHERE p.lane = ? ORDER BY p.score, p.task_id LIMIT ?""",
+        (lane, _QUEUE_COUNTED),
+    )
+    for score, pooled_at in rows:
+        if oldest is not None and score >= oldest:
+            break
+        oldest = pooled_at if oldest is None else min(oldest, pooled_at)
+    return oldest
 
 
 def workers(db: apsw.Connection) -> Sequence[WorkerRecord]:

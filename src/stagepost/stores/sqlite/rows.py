@@ -24,6 +24,11 @@ def json(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
+def mended(text: str) -> str:
+    """Text for people, without the halves of characters that no store can hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def task_of(row: Sequence[Any]) -> Task:
     """A Task from a row whose first columns are TASK_COLUMNS."""
     values = list(row[: len(TASK_FIELDS)])

@@ -8,7 +8,7 @@ from stagepost.errors import IdempotencyMismatch
 from stagepost.records import NewTask, Submitted
 from stagepost.stores.sqlite import changes
 from stagepost.stores.sqlite.rows import json
-from stagepost.stores.sqlite.writer import Transaction
+from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import Status, Task
 
 IDEMPOTENCY_KEPT: Final = 24 * 3600 * 1000
@@ -72,10 +72,10 @@ def _submit_one(tx: Transaction, new: NewTask) -> Submitted | Exception:
         earlier = _earlier(tx, new)
         if earlier is not None:
             return earlier
-    task = _task_of(new, tx.now)
-    changes.insert(tx, lifecycle.accepted(task, tx.now), new)
+    change = lifecycle.accepted(_task_of(new, tx.now), tx.now)
+    changes.insert(tx, change, new)
     _insert_details(tx, new)
-    return Submitted(new.id, changes.load(tx, new.id).status, tx.now)
+    return Submitted(new.id, change.task.status, tx.now)
 
 
 def _task_of(new: NewTask, now: int) -> Task:

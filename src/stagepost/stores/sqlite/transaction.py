@@ -1,0 +1,74 @@
+"""One transaction for many intents: as groups, or each for itself when a group can't be applied."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import apsw
+
+from stagepost.stores.sqlite.intents import Intent, Kind
+from stagepost.stores.sqlite.refusals import concerns_all, refusal
+
+Results = list[tuple[Intent, Any]]
+"""Each intent's own answer; one that is an exception is raised where the caller awaits."""
+
+
+class Transaction:
+    """What the appliers of one batch share."""
+
+    def __init__(self, connection: apsw.Connection, now: int) -> None:
+        self.connection = connection
+        self.now = now
+        self.events: list[tuple[str, int]] = []
+        self.cancels: list[str] = []
+        self.counts: Counter[tuple[str, str, str]] = Counter()
+        """Facts by (type, lane, kind); see Committed."""
+        self.pooled = False
+        """Set when something was put into the pool."""
+
+    def execute(self, statement: str, bindings: Sequence[Any] = ()) -> None:
+        """Run a statement whose rows nobody wants."""
+        self.connection.execute(statement, bindings)
+
+    def rows(self, statement: str, bindings: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run a statement and take all its rows."""
+        return self.connection.execute(statement, bindings).fetchall()
+
+    def row(self, statement: str, bindings: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        """Run a statement and take its first row."""
+        return self.connection.execute(statement, bindings).fetchone()
+
+
+def apply_grouped(transaction: Transaction, intents: Sequence[Intent]) -> Results:
+    """All intents of one kind at once, kind by kind; any error undoes the whole."""
+    groups: dict[tuple[Kind, Callable[..., Any]], list[Intent]] = {}
+    for intent in intents:
+        groups.setdefault((intent.kind, intent.apply), []).append(intent)
+    results: Results = []
+    for (_, apply), group in sorted(groups.items(), key=lambda item: item[0][0]):
+        outcomes = apply(transaction, [intent.argument for intent in group])
+        results.extend(zip(group, outcomes, strict=True))
+    return results
+
+
+def apply_singly(transaction: Transaction, intents: Sequence[Intent]) -> Results:
+    """Each intent behind a savepoint of its own, so that a bad one harms no neighbour."""
+    in_order = sorted(intents, key=lambda intent: intent.kind)
+    return [(intent, _alone(transaction, intent)) for intent in in_order]
+
+
+def _alone(transaction: Transaction, intent: Intent) -> Any:
+    events, cancels = len(transaction.events), len(transaction.cancels)
+    counts = transaction.counts.copy()
+    transaction.execute("SAVEPOINT intent")
+    try:
+        ((_, answer),) = apply_grouped(transaction, [intent])
+    except Exception as error:
+        if concerns_all(error):
+            raise
+        transaction.execute("ROLLBACK TO intent")
+        del transaction.events[events:], transaction.cancels[cancels:]
+        transaction.counts = counts
+        answer = refusal(error)
+    transaction.execute("RELEASE intent")
+    return answer

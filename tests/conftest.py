@@ -1,0 +1,24 @@
+"""How Hypothesis works here: the same examples in every run, more of them on request.
+
+`STAGEPOST_EXAMPLES=20` multiplies the number of examples; `STAGEPOST_SEED=random` looks for new
+ones (pytest then prints how to repeat what it found).
+"""
+
+import os
+
+from hypothesis import HealthCheck, Phase, settings
+
+_TIMES = int(os.environ.get("STAGEPOST_EXAMPLES", "1"))
+_RANDOM = os.environ.get("STAGEPOST_SEED") == "random"
+
+settings.register_profile(
+    "stagepost",
+    deadline=None,
+    derandomize=not _RANDOM,
+    max_examples=100 * _TIMES,
+    database=None,
+    phases=(Phase.explicit, Phase.generate, Phase.shrink),
+    print_blob=True,
+    suppress_health_check=(HealthCheck.too_slow,),
+)
+settings.load_profile("stagepost")

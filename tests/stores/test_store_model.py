@@ -1,0 +1,127 @@
+"""Stores do in bulk what `lifecycle` says of one task: histories in any order, compared throughout.
+
+`STAGEPOST_EXAMPLES=50` makes fifty times as many histories.
+"""
+
+import asyncio
+import shutil
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import note as note_it
+from hypothesis import strategies as st
+
+from stagepost.records import Resume
+from stagepost.stores.sqlite.folder import DATABASE
+from stagepost.task import Status
+from support.quick import quick_folder
+from support.tasks import going_on, outcomes, succeeded
+from support.twins import Cause, Crash, Twins, step
+from support.world import Opener, World, a_world, note, open_sqlite
+
+
+async def crash_sqlite(world: World) -> None:
+    """Open a copy of the files as they are on the disk between two commits."""
+    crashed = world.folder
+    world.folder = crashed.with_name(f"{crashed.name}+")
+    world.folder.mkdir()
+    for name in (DATABASE, f"{DATABASE}-wal"):
+        shutil.copy(crashed / name, world.folder / name)
+    await world.store.close()
+    shutil.rmtree(crashed)
+    await world.open()
+
+
+STORES: dict[str, tuple[Opener, Crash]] = {
+    "sqlite": (open_sqlite, crash_sqlite),
+}
+
+_which = st.integers(0, 7)
+_notes = st.builds(
+    note,
+    st.integers(-5, 120),
+    st.sampled_from(["", "Reading"]),
+    st.sampled_from([None, "", "read"]),
+)
+_steps = st.tuples(
+    st.builds(step, st.integers(0, 9), st.sampled_from(["1", '"é"'])), st.none() | _notes
+)
+_tasks = st.fixed_dictionaries(
+    {},
+    optional={
+        "lane": st.just("batch"),
+        "type": st.sampled_from(["review", "translate"]),
+        "priority": st.sampled_from([-5, 5, 3_600]),
+        "delay": st.sampled_from([0.5, 60.0]),
+        "deadline": st.sampled_from([1_000, 100_000]),
+        "max_attempts": st.integers(1, 2),
+        "input_size": st.sampled_from([1, 20_000]),
+        "ttl": st.just(90.0),
+    },
+)
+_resumes = st.one_of(
+    st.just(Resume()),
+    st.just(Resume(fresh=True)),
+    st.just(Resume(input='"corrected"')),
+    st.integers(0, 9).map(lambda n: Resume(from_step=f"step#{n}")),
+    st.sampled_from(["step", "nowhere"]).map(lambda name: Resume(from_step=name)),
+)
+
+
+def _cause(name: str, *arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[Cause]:
+    return st.builds(Cause, st.just(name), st.tuples(*arguments))
+
+
+_percent = st.none() | st.integers(0, 100)
+_weighted = [
+    (4, _cause("submit", st.integers(1, 2), _tasks | st.just({}))),
+    (3, _cause("claim", st.integers(0, 2), st.integers(1, 4))),
+    (10, _cause("go_on", _which)),
+    (6, _cause("settle", _which, st.lists(going_on, min_size=1, max_size=3), _percent)),
+    (3, _cause("settle", _which, st.just([succeeded()] * 2), _percent)),
+    (2, _cause("settle", _which, st.lists(outcomes, min_size=1, max_size=2), _percent)),
+    (6, _cause("save", _which, st.lists(_steps, min_size=1, max_size=4))),
+    (4, _cause("note", _which, st.lists(_notes, min_size=1, max_size=3))),
+    (3, _cause("redrive", _which, _resumes, st.integers(1, 3))),
+    (2, _cause("rescue", st.sampled_from([0.0, 0.0, 15.0]))),
+    (3, _cause("cancel", _which, st.sampled_from(["ada", "bob"]))),
+    (1, _cause("discard", _which)),
+    (1, _cause("restart")),
+    (1, _cause("crash")),
+    (1, _cause("expire")),
+    (1, _cause("release")),
+    (1, _cause("beat", st.integers(0, 2))),
+    (1, _cause("time_passes", st.sampled_from([0.001, 1.0, 20.0]))),
+    (1, _cause("reach_deadline", _which, st.integers(0, 1))),
+]
+# Alternatives nested in alternatives would be flattened, and their weights with them.
+_causes = [cause for weight, cause in _weighted for _ in range(weight)]
+causes = st.integers(0, len(_causes) - 1).flatmap(_causes.__getitem__)
+histories = st.lists(causes, min_size=15, max_size=40)
+
+
+@pytest.mark.parametrize(("open_store", "crash"), STORES.values(), ids=STORES)
+@pytest.mark.timeout(3_600)
+def test_a_store_and_the_model_agree_after_every_verb(open_store: Opener, crash: Crash) -> None:
+    seen = Counter[str]()
+
+    async def live(history: list[Cause]) -> None:
+        with quick_folder() as folder:
+            async with a_world(open_store, folder / "data") as world:
+                twins = Twins(world, crash)
+                await twins.run(history)
+        seen.update(task.status for task in twins.model.tasks.values())
+        seen.update(event.kind for events in twins.model.events.values() for event in events)
+
+    @settings(max_examples=2 * settings.get_profile("stagepost").max_examples)
+    @given(histories)
+    def run(history: list[Cause]) -> None:
+        note_it(repr(history))
+        asyncio.run(live(history))
+
+    run()
+    # The histories go everywhere, or the agreement means little.
+    assert min(seen[status] for status in Status) > 5, seen
+    assert min(seen[kind] for kind in ("redriven", "retrying", "waiting", "step")) > 15, seen

@@ -1,0 +1,296 @@
+"""A real store and the model, doing the same: every cause goes to both and they are compared."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from stagepost.choice import LaneTurns
+from stagepost.outcome import Outcome
+from stagepost.records import Checkpoint, Filter, ProgressNote, Resume
+from stagepost.task import CancelRequest, Lease, Status
+from support.model import Model, answer_of, kinds_of
+from support.world import (
+    EVERYBODY,
+    LANES,
+    Hand,
+    World,
+    checkpoint,
+    demand,
+    new_id,
+    new_task,
+    note,
+)
+
+Crash = Callable[[World], Coroutine[Any, Any, None]]
+"""Leaves the store as a crash would, and opens what is then on the disk."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A method of Twins and its arguments, as a failing example prints it."""
+
+    name: str
+    arguments: tuple[Any, ...] = ()
+
+
+class Twins:
+    """The causes. A number picks a task among those there are."""
+
+    def __init__(self, world: World, crash: Crash) -> None:
+        self.world = world
+        self.model = Model()
+        self._crash = crash
+        self._hands: list[tuple[Hand, LaneTurns]] = []
+        self._leases: list[Lease] = []
+
+    async def run(self, causes: Sequence[Cause]) -> None:
+        """One history."""
+        for cause in causes:
+            self.model.now = max(self.model.now, self.world.clock.now())
+            await getattr(self, cause.name)(*cause.arguments)
+            await self.compare()
+        await self.compare_details()
+
+    # What is compared
+
+    async def compare(self) -> None:
+        """Every field of every task, every event, each place in the queue, and the bells."""
+        found = await self.world.store.find(EVERYBODY, Filter(limit=10_000))
+        assert {task.id: task for task in found} == self.model.tasks
+        assert [task.id for task in found] == sorted(self.model.tasks, reverse=True)
+        news = await self.world.store.news(dict.fromkeys(self.model.tasks, 0), 10_000)
+        assert {task_id: list(events) for task_id, events in news.items()} == {
+            task_id: events for task_id, events in self.model.events.items() if events
+        }
+        await self.compare_pool()
+        self.compare_bells()
+
+    async def compare_pool(self) -> None:
+        queued = [task.id for lane in LANES for task in self.model.pool(lane)]
+        views = await asyncio.gather(*map(self.world.view, queued))
+        for view in views:
+            assert view.position == self.model.position(view.task.id)
+        for lane in await self.world.store.lanes(list(LANES)):
+            pool = self.model.pool(lane.name)
+            assert lane.queued == len(pool)
+            if all(task.priority >= 0 for task in pool):
+                oldest = min((task.pooled_at or 0 for task in pool), default=None)
+                assert lane.oldest_pooled_at == oldest
+
+    def compare_bells(self) -> None:
+        rung: dict[str, list[int]] = {}
+        for bell in self.world.bells:
+            for task_id, seq in bell.events:
+                rung.setdefault(task_id, []).append(seq)
+        assert rung == {
+            task_id: [event.seq for event in events]
+            for task_id, events in self.model.events.items()
+            if events
+        }
+
+    async def compare_details(self) -> None:
+        """What is read task by task."""
+        for task_id in self.model.tasks:
+            store, model = self.world.store, self.model
+            view = await self.world.view(task_id)
+            assert view.input == model.inputs[task_id]
+            assert view.result == model.results.get(task_id)
+            assert list(await store.steps(task_id)) == model.steps.get(task_id, [])
+            assert list(await store.failures(task_id)) == model.failures.get(task_id, [])
+        workers = {worker.id: worker.beat_at for worker in await self.world.store.workers()}
+        assert workers == self.model.beats
+
+    # The causes
+
+    async def submit(self, many: int, changes: dict[str, Any]) -> None:
+        values = dict(changes)
+        if "deadline" in values:
+            values["deadline"] += self.model.now
+        if "input_size" in values:
+            values["input"] = '"' + "x" * values.pop("input_size") + '"'
+        news = [new_task(**values) for _ in range(many)]
+        answers = await asyncio.gather(*map(self.world.store.submit, news))
+        for new, answer in zip(news, answers, strict=True):
+            status = self.model.submit(new)
+            assert (answer.task_id, answer.status) == (new.id, status)
+            assert (answer.created_at, answer.replayed) == (self.model.now, False)
+
+    async def claim(self, which: int, slots: int) -> None:
+        hand, turns = await self.hand(which)
+        wanted = demand(hand, slots)
+        claims = await self.world.store.claim(wanted)
+        assert [claimed.task_id for claimed in claims] == self.model.claim(wanted, turns)
+        for claimed in claims:
+            self.model.claimed(claimed.lease, hand.id)
+            self._leases.append(claimed.lease)
+            task = self.model.tasks[claimed.task_id]
+            time_left = task.deadline - self.model.now
+            assert claimed[:-1] == (
+                task.id, task.fence, task.lease_id, task.tenant, task.user, task.type, task.lane,
+                task.attempt, task.max_attempts, time_left, task.progress, task.step,
+                task.saved_steps, task.lost_claims, task.waits, task.trace_id, task.seq,
+            )  # fmt: skip
+            assert claimed.input == self.model.inputs[task.id]
+
+    async def hand(self, which: int) -> tuple[Hand, LaneTurns]:
+        """One of a few workers, registered anew if it was rescued."""
+        alive = [pair for pair in self._hands if pair[0].id in self.model.beats]
+        if which < len(alive):
+            return alive[which]
+        pair = (await self.world.worker(), LaneTurns(LANES))
+        self._hands.append(pair)
+        self.model.beats[pair[0].id] = self.model.now
+        return pair
+
+    async def settle(self, which: int, outcomes: list[Outcome], percent: int | None) -> None:
+        """Ends of several claims at once; each lease may be stale."""
+        leases = self.leases(which, len(outcomes))
+        noted = None if percent is None else note(percent, f"{percent} %")
+        await self.both(
+            [
+                (
+                    self.world.store.settle(lease, outcome, noted),
+                    partial(self.model.settle, lease, outcome, noted),
+                )
+                for lease, outcome in zip(leases, outcomes, strict=False)
+            ]
+        )
+
+    async def save(self, which: int, steps: list[tuple[Checkpoint, ProgressNote | None]]) -> None:
+        """Several checkpoints of one claim at once."""
+        for lease in self.leases(which, 1):
+            await self.both(
+                [
+                    (
+                        self.world.store.checkpoint(lease, *step),
+                        partial(self.model.checkpoint, lease, *step),
+                    )
+                    for step in steps
+                ]
+            )
+
+    async def note(self, which: int, notes: list[ProgressNote]) -> None:
+        """Progress of several claims at once, and several times of each."""
+        leases = self.leases(which, 3)
+        await self.both(
+            [
+                (
+                    self.world.store.progress(lease, told),
+                    partial(self.model.progress, lease, told),
+                )
+                for told in notes
+                for lease in leases
+            ]
+        )
+
+    async def cancel(self, which: int, by: str) -> None:
+        request = CancelRequest(by, "no need")
+        for task_id in self.task_ids(which, Status.RUNNING if which else None):
+            before = self.model.tasks[task_id]
+            await self.both(
+                [
+                    (
+                        self.world.cancel(task_id, request),
+                        partial(self.model.cancel, task_id, request),
+                    )
+                ]
+            )
+            if before.status is Status.RUNNING and before.cancel is None:
+                assert self.world.bells[-1].cancels == [task_id]
+
+    async def discard(self, which: int) -> None:
+        request = CancelRequest("ada", "")
+        for task_id in self.task_ids(which, Status.DEAD_LETTER):
+            call = self.world.store.discard(task_id, EVERYBODY, request)
+            await self.both([(call, partial(self.model.discard, task_id, request))])
+
+    async def redrive(self, which: int, resume: Resume, attempts: int) -> None:
+        for task_id in self.task_ids(which, Status.DEAD_LETTER):
+            call = self.world.store.redrive(task_id, EVERYBODY, "ada", resume, attempts)
+            await self.both([(call, partial(self.model.redrive, task_id, "ada", resume, attempts))])
+
+    async def time_passes(self, seconds: float) -> None:
+        self.world.clock.advance(seconds)
+
+    async def beat(self, which: int) -> None:
+        hand, _ = await self.hand(which)
+        beat = await self.world.store.beat(hand.id, "running")
+        self.model.beats[hand.id] = self.model.now
+        asked = {
+            task.id: task.cancel
+            for task in self.model.tasks.values()
+            if task.worker_id == hand.id and task.cancel is not None
+        }
+        assert (beat.known, dict(beat.cancels)) == (True, asked)
+
+    async def release(self) -> None:
+        assert await self.world.store.release_due(10_000) == self.model.release_due()
+
+    async def go_on(self, which: int) -> None:
+        """Whatever one task needs to get on: its time, a claim, a redrive."""
+        for task_id in self.task_ids(which):
+            task = self.model.tasks[task_id]
+            if task.due_at is not None:
+                self.go_to(task.due_at)
+                await self.release()
+            elif task.status is Status.QUEUED:
+                await self.claim(which % 2, 3)
+            elif task.status is Status.DEAD_LETTER:
+                await self.redrive(which, Resume(), 2)
+
+    async def reach_deadline(self, which: int, short_by: int) -> None:
+        """Go to a task's deadline, or to a moment before."""
+        for task_id in self.task_ids(which, Status.QUEUED):
+            self.go_to(self.model.tasks[task_id].deadline - short_by)
+
+    def go_to(self, instant: int) -> None:
+        """Advance the clock to an instant that is ahead."""
+        ahead = instant - self.model.now
+        if ahead > 0:
+            self.world.clock.advance(ahead / 1000)
+            self.model.now += ahead
+
+    async def expire(self) -> None:
+        self.world.clock.advance(61)
+        self.model.now += 61_000
+        assert await self.world.store.expire_queued(10_000) == self.model.expire_queued()
+
+    async def rescue(self, older_than: float) -> None:
+        rescue = await self.world.store.rescue(older_than=older_than)
+        assert (set(rescue.workers), set(rescue.tasks)) == self.model.rescue(older_than)
+
+    async def restart(self) -> None:
+        await self.world.reopen()
+
+    async def crash(self) -> None:
+        await self._crash(self.world)
+
+    async def both(
+        self, verbs: Sequence[tuple[Coroutine[Any, Any, object], Callable[[], object]]]
+    ) -> None:
+        """The calls at once, and the model's verbs one after the other: the same answers."""
+        answers = await asyncio.gather(*(call for call, _ in verbs), return_exceptions=True)
+        assert kinds_of(answers) == [answer_of(verb) for _, verb in verbs]
+
+    def leases(self, which: int, many: int) -> list[Lease]:
+        """Leases of different tasks, mostly current ones; a stale one where the number says so."""
+        current = [task.lease for task in self.model.tasks.values() if task.lease is not None]
+        leases = current if current and which else [*self._leases[-2:], *current]
+        leases = leases or [Lease(new_id(), 1, new_id())]
+        start = which % len(leases)
+        picked = leases[start:] + leases[:start]
+        return list({lease.task_id: lease for lease in picked[:many]}.values())
+
+    def task_ids(self, which: int, status: Status | None = None) -> list[str]:
+        """One task, if there is any; where possible one in this status."""
+        there = list(self.model.tasks)
+        fitting = [id_ for id_ in there if self.model.tasks[id_].status is status]
+        among = fitting or there
+        return [among[which % len(among)]] if among else []
+
+
+def step(number: int, text: str) -> Checkpoint:
+    """A checkpoint among a few paths, so that some are saved twice."""
+    return checkpoint(f"step#{number}", text, took=number)
