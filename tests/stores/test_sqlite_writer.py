@@ -122,7 +122,7 @@ async def test_a_last_word_in_the_batch_of_a_rescue_counts(world: World) -> None
 def half_done(tx: Transaction, arguments: list[Exception]) -> Sequence[None]:
     """Writes something, and then meets a fault."""
     tx.execute("INSERT INTO meta VALUES ('half', 'done')")
-    tx.events.append(("half", 1))
+    tx.events.append("half")
     tx.cancels.append("half")
     tx.counts["type", "lane", "half"] += 1
     raise arguments[0]

@@ -69,7 +69,7 @@ def _append(tx: Transaction, change: Change) -> None:
         tx.execute("INSERT INTO events (task_id, seq, kind, data, at) VALUES (?, ?, ?, ?, ?)", row)
         tx.counts[change.task.type, change.task.lane, fact.kind] += 1
     if change.facts:
-        tx.events.append((change.task.id, change.task.seq))
+        tx.events.append(change.task.id)
 
 
 def _score(task: Task) -> int:

@@ -1,12 +1,12 @@
 """One transaction for many intents: as groups, or each for itself when a group can't be applied."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import apsw
 
-from stagepost.stores.sqlite.intents import Intent, Kind
+from stagepost.stores.sqlite.intents import Intent
 from stagepost.stores.sqlite.refusals import concerns_all, refusal
 
 Results = list[tuple[Intent, Any]]
@@ -19,7 +19,8 @@ class Transaction:
     def __init__(self, connection: apsw.Connection, now: int) -> None:
         self.connection = connection
         self.now = now
-        self.events: list[tuple[str, int]] = []
+        self.events: list[str] = []
+        """Tasks with new events."""
         self.cancels: list[str] = []
         self.counts: Counter[tuple[str, str, str]] = Counter()
         """Facts by (type, lane, kind); see Committed."""
@@ -34,6 +35,19 @@ class Transaction:
         """Run a statement and take all its rows."""
         return self.connection.execute(statement, bindings).fetchall()
 
+    def value(self, statement: str, bindings: Sequence[Any] = ()) -> Any:
+        """Run a statement and take the one value that it gives."""
+        return self.connection.execute(statement, bindings).get
+
+    def changes(self) -> int:
+        """How many rows the last statement inserted or changed."""
+        return self.connection.changes()
+
+    def count(self, kind: str, places: Iterable[tuple[str, str]]) -> None:
+        """Count a fact of this kind for each (type, lane)."""
+        for (task_type, lane), number in Counter(places).items():
+            self.counts[task_type, lane, kind] += number
+
     def row(self, statement: str, bindings: Sequence[Any] = ()) -> tuple[Any, ...] | None:
         """Run a statement and take its first row."""
         return self.connection.execute(statement, bindings).fetchone()
@@ -41,11 +55,11 @@ class Transaction:
 
 def apply_grouped(transaction: Transaction, intents: Sequence[Intent]) -> Results:
     """All intents of one kind at once, kind by kind; any error undoes the whole."""
-    groups: dict[tuple[Kind, Callable[..., Any]], list[Intent]] = {}
+    groups: dict[Callable[..., Any], list[Intent]] = {}
     for intent in intents:
-        groups.setdefault((intent.kind, intent.apply), []).append(intent)
+        groups.setdefault(intent.apply, []).append(intent)
     results: Results = []
-    for (_, apply), group in sorted(groups.items(), key=lambda item: item[0][0]):
+    for apply, group in sorted(groups.items(), key=lambda item: item[1][0].kind):
         outcomes = apply(transaction, [intent.argument for intent in group])
         results.extend(zip(group, outcomes, strict=True))
     return results
