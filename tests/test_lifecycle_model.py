@@ -284,7 +284,7 @@ def test_what_must_hold_holds_after_every_cause(task: Task, history: list[Cause]
 def test_the_histories_reach_every_status_and_event() -> None:
     seen: Counter[str] = Counter()
 
-    @settings(settings.get_profile("stagepost"), max_examples=200)
+    @settings(settings.get_profile("stagepost"), max_examples=500)
     @given(tasks, histories)
     def live(task: Task, history: list[Cause]) -> None:
         life = Life(task)
@@ -295,5 +295,5 @@ def test_the_histories_reach_every_status_and_event() -> None:
         seen["third claim"] += life.task.fence >= 3
 
     live()
-    assert all(seen[status] for status in Status), seen
+    assert not {status for status in Status if not seen[status]}, seen
     assert all(seen[kind] >= 2 for kind in [*EVENT_OF, "step", "progress", "third claim"]), seen

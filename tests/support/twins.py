@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -263,9 +263,7 @@ class Twins:
     async def crash(self) -> None:
         await self._crash(self.world)
 
-    async def both(
-        self, verbs: Sequence[tuple[Coroutine[Any, Any, object], Callable[[], object]]]
-    ) -> None:
+    async def both(self, verbs: Sequence[tuple[Awaitable[object], Callable[[], object]]]) -> None:
         """The calls at once, and the model's verbs one after the other: the same answers."""
         answers = await asyncio.gather(*(call for call, _ in verbs), return_exceptions=True)
         assert kinds_of(answers) == [answer_of(verb) for _, verb in verbs]

@@ -83,10 +83,6 @@ SELECT t.id, t.seq + 1, 'completed',
         || ',"traceId":' || json_quote(t.trace_id) || '}}', ?2
 FROM {_OWNED}"""
 
-_COUNTED: Final = f"""
-SELECT json_group_array(json_array(type, lane, tasks)) FROM (
-    SELECT t.type, t.lane, count(*) AS tasks FROM {_OWNED} GROUP BY t.type, t.lane)"""
-
 _SUCCEED: Final = f"""
 UPDATE tasks SET status = 'COMPLETED', lease_id = NULL, worker_id = NULL, progress = 100,
     cancel = NULL, failure_kind = NULL, error_message = NULL, seq = seq + 1, ended_at = ?2,
@@ -102,25 +98,26 @@ _LATE_ROUNDS: Final = 32
 """Tries to find one that is not past its deadline; what then is left is `expire_queued`'s."""
 
 _LEAVE_POOL: Final = """
-DELETE FROM pool WHERE (lane, score, task_id)
-    IN (SELECT value->>0, value->>1, value->>2 FROM json_each(?))"""
+DELETE FROM pool WHERE lane = ?1 AND (score, task_id) <= (?3, ?4)
+    AND type IN (SELECT value FROM json_each(?2))"""
+"""What is chosen in a lane are its first candidates, up to the last one chosen."""
 
 _CLAIM: Final = """
 UPDATE tasks SET status = 'RUNNING', fence = fence + 1, lease_id = ?2, worker_id = ?3,
     pooled_at = NULL, started_at = coalesce(started_at, ?4), seq = seq + 1
-FROM json_each(?1) AS j WHERE tasks.id = j.value->>2 AND tasks.status = 'QUEUED'"""
+FROM json_each(?1) AS j WHERE tasks.id = j.value AND tasks.status = 'QUEUED'"""
 
 _STARTED_EVENTS: Final = """
 INSERT INTO events (task_id, seq, kind, data, at)
 SELECT t.id, t.seq, 'started', '{"attempt":' || t.attempt || '}', ?3
-FROM json_each(?1) AS j CROSS JOIN tasks AS t ON t.id = j.value->>2 AND t.lease_id = ?2"""
+FROM json_each(?1) AS j CROSS JOIN tasks AS t ON t.id = j.value AND t.lease_id = ?2"""
 
 _CLAIMED: Final = """
 SELECT json_group_array(json_array(t.id, t.fence, t.lease_id, t.tenant, t.user, t.type, t.lane,
     t.attempt, t.max_attempts, t.deadline - ?3, t.progress, t.step, t.saved_steps, t.lost_claims,
     t.waits, t.trace_id, t.seq,
     coalesce(t.input, (SELECT body FROM inputs WHERE task_id = t.id))))
-FROM json_each(?1) AS j CROSS JOIN tasks AS t ON t.id = j.value->>2 AND t.lease_id = ?2"""
+FROM json_each(?1) AS j CROSS JOIN tasks AS t ON t.id = j.value AND t.lease_id = ?2"""
 
 
 class _Verb(NamedTuple):
@@ -136,22 +133,17 @@ class _Verb(NamedTuple):
 
 def _step_row(lease: Lease, checkpoint: Checkpoint) -> Sequence[Any]:
     path, name, input_hash, value, took = checkpoint
-    return (*_lease_row(lease), path, name, input_hash, value.text, value.size, value.blob, took)
+    return (*lease, path, name, input_hash, *value, took)
 
 
 def _note_row(lease: Lease, note: ProgressNote) -> Sequence[Any]:
     # A message for people is mended rather than refused: it must not cost the task its result.
     message, step = mended(note.message), note.step and mended(note.step)
-    return (*_lease_row(lease), note.percent, message, step)
+    return (*lease, note.percent, message, step)
 
 
 def _result_row(lease: Lease, outcome: Succeeded) -> Sequence[Any]:
-    result = outcome.result
-    return (*_lease_row(lease), result.text, result.size, result.blob)
-
-
-def _lease_row(lease: Lease) -> tuple[str, int, str]:
-    return lease.task_id, lease.fence, lease.lease_id
+    return (*lease, *outcome.result)
 
 
 _STEPS: Final = _Verb((_STEP_EVENTS, _INSERT_STEPS), _SAVE_STEP, _step_row)
@@ -165,7 +157,7 @@ def save_steps(tx: Transaction, arguments: list[Fenced]) -> Sequence[Conflict | 
 
 
 def _save_round(tx: Transaction, arguments: list[Fenced]) -> list[Conflict | None]:
-    rows = json([(*_lease_row(lease), step.path) for lease, step, _ in arguments])
+    rows = json([(*lease, step.path) for lease, step, _ in arguments])
     saved = {task_id: bool(there) for task_id, there in orjson.loads(tx.value(_UNSAVED, (rows,)))}
     fresh = [argument for argument in arguments if saved.get(argument[0].task_id) is False]
     if fresh:
@@ -212,7 +204,9 @@ def _settle_round(tx: Transaction, arguments: list[Fenced]) -> list[Conflict | N
 
 
 def _succeed(tx: Transaction, arguments: list[Fenced]) -> list[Conflict | None]:
-    owners = _write(tx, _RESULTS, arguments, counted_as="completed")
+    owners = _write(tx, _RESULTS, arguments)
+    done = [lease.task_id for lease, _, _ in arguments if owners is None or lease.task_id in owners]
+    tx.count("completed", [tx.ended(task_id) for task_id in done])
     for lease, outcome, _ in arguments:
         blob = outcome.result.blob
         if blob is not None and (owners is None or lease.task_id in owners):
@@ -226,9 +220,7 @@ def _note_first(tx: Transaction, arguments: list[Fenced]) -> None:
         _write(tx, _NOTES, notes)
 
 
-def _write(
-    tx: Transaction, verb: _Verb, arguments: list[Fenced], *, counted_as: str | None = None
-) -> Collection[str] | None:
+def _write(tx: Transaction, verb: _Verb, arguments: list[Fenced]) -> Collection[str] | None:
     """Do what the leases allow. Answers the tasks that are owned, or None when all of them are."""
     rows = json([verb.row(lease, what) for lease, what, _ in arguments])
     tx.execute(verb.inserts[0], (rows, tx.now))
@@ -237,9 +229,6 @@ def _write(
         owners = set(orjson.loads(tx.value(_OWNERS, (rows,))))
     for statement in verb.inserts[1:]:
         tx.execute(statement, (rows, tx.now))
-    if counted_as is not None:
-        for task_type, lane, number in orjson.loads(tx.value(_COUNTED, (rows,))):
-            tx.counts[task_type, lane, counted_as] += number
     tx.execute(verb.change, (rows, tx.now) if "?2" in verb.change else (rows,))
     ids = [lease.task_id for lease, _, _ in arguments]
     tx.events += ids if owners is None else [task_id for task_id in ids if task_id in owners]
@@ -263,10 +252,11 @@ def _claim_one(tx: Transaction, demand: Demand) -> Sequence[Claimed]:
         chosen = demand.turns.choose(available, demand.slots)
         if not chosen:
             return ()
-        tx.execute(_LEAVE_POOL, (json(chosen),))
+        for lane, last in {row[0]: row for row in chosen}.items():
+            tx.execute(_LEAVE_POOL, (lane, types, last[1], last[2]))
         in_time = _in_time(tx, chosen)
         if in_time:
-            return _start(tx, json(in_time), demand.worker_id)
+            return _start(tx, json([row[2] for row in in_time]), demand.worker_id)
     return ()
 
 
@@ -278,14 +268,16 @@ def _in_time(tx: Transaction, chosen: list[list[Any]]) -> list[list[Any]]:
     return [row for row in chosen if row[3] > tx.now]
 
 
-def _start(tx: Transaction, rows: str, worker_id: str) -> Sequence[Claimed]:
+def _start(tx: Transaction, ids: str, worker_id: str) -> Sequence[Claimed]:
     lease_id = str(uuid7())
-    tx.execute(_CLAIM, (rows, lease_id, worker_id, tx.now))
-    tx.execute(_STARTED_EVENTS, (rows, lease_id, tx.now))
-    found = orjson.loads(tx.value(_CLAIMED, (rows, lease_id, tx.now)))
+    tx.execute(_CLAIM, (ids, lease_id, worker_id, tx.now))
+    tx.execute(_STARTED_EVENTS, (ids, lease_id, tx.now))
+    found = orjson.loads(tx.value(_CLAIMED, (ids, lease_id, tx.now)))
     claimed = list(map(Claimed._make, found))
     tx.events += [claim.task_id for claim in claimed]
-    tx.count("started", [(claim.type, claim.lane) for claim in claimed])
+    places = {claim.task_id: (claim.type, claim.lane) for claim in claimed}
+    tx.count("started", places.values())
+    tx.running.update(places)
     return claimed
 
 

@@ -16,9 +16,13 @@ Results = list[tuple[Intent, Any]]
 class Transaction:
     """What the appliers of one batch share."""
 
-    def __init__(self, connection: apsw.Connection, now: int) -> None:
+    def __init__(
+        self, connection: apsw.Connection, now: int, running: dict[str, tuple[str, str]]
+    ) -> None:
         self.connection = connection
         self.now = now
+        self.running = running
+        """(type, lane) of claimed tasks: what their ends are counted by, without a look-up."""
         self.events: list[str] = []
         """Tasks with new events."""
         self.cancels: list[str] = []
@@ -42,6 +46,15 @@ class Transaction:
     def changes(self) -> int:
         """How many rows the last statement inserted or changed."""
         return self.connection.changes()
+
+    def ended(self, task_id: str) -> tuple[str, str]:
+        """(type, lane) of a task whose claim ends."""
+        place = self.running.pop(task_id, None)
+        if place is None:
+            # Forgotten when a transaction that ended it was undone.
+            row = self.row("SELECT type, lane FROM tasks WHERE id = ?", (task_id,))
+            place = ("", "") if row is None else (row[0], row[1])
+        return place
 
     def count(self, kind: str, places: Iterable[tuple[str, str]]) -> None:
         """Count a fact of this kind for each (type, lane)."""
