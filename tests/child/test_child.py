@@ -12,7 +12,8 @@ import pytest
 
 from engine_kit import handlers
 from engine_kit.engine import alive, lines, until
-from stagepost.child.frames import MAIN, Function, find, has_name, main_of_parent, name_of
+from stagepost.child.frames import Function, find, has_name, main_of_parent, name_of
+from stagepost.child.packing import MAIN
 from stagepost.child.process import Child, ChildDied, Children
 
 HERE = Path(__file__).parent

@@ -21,7 +21,7 @@ import apsw
 
 from stagepost.bus import Committed
 from stagepost.clock import Clock
-from stagepost.errors import QueueFull, StoreUnavailable
+from stagepost.errors import QueueFull, StoreBroken, StoreUnavailable
 from stagepost.stores.sqlite import refusals
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.intents import Inbox, Intent, Kind
@@ -110,7 +110,7 @@ class Writer:
         """Put an intent whose number something else bounds, whether there is room or not."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         if self._closing or self.broken is not None:
-            future.set_exception(StoreUnavailable(self.broken or _CLOSING))
+            future.set_exception(self._no_more_writes())
             return future
         self._inbox.put(Intent(kind, apply, argument, size, future, until, undo))
         if self._ended:
@@ -130,6 +130,9 @@ class Writer:
     def now(self) -> int:
         """The store's time: the clock may be set back, this may not."""
         return max(self._last_now, self._clock.now())
+
+    def _no_more_writes(self) -> StoreUnavailable:
+        return StoreUnavailable(_CLOSING) if self.broken is None else StoreBroken(self.broken)
 
     # Below here everything runs in the writer's thread.
 
@@ -166,7 +169,7 @@ class Writer:
 
     def _commit(self, others: list[Intent], claims: list[Intent]) -> Results:
         if self.broken is not None:
-            return self._refuse(others + self._standing, StoreUnavailable(self.broken))
+            return self._refuse(others + self._standing, StoreBroken(self.broken))
         try:
             transaction, results = self._transact(apply_grouped, others, claims)
         except Exception as error:  # noqa: BLE001  # told to whom it concerns
@@ -207,7 +210,8 @@ class Writer:
             _log.critical("the store takes no more writes: %s", told, exc_info=error)
         _log.error("%d writes were refused: %s", len(intents), told)
         # An exception for each, since whoever raises one hangs its own traceback on it.
-        return [(intent, StoreUnavailable(str(told))) for intent in intents]
+        refused = StoreBroken if self.broken is not None else StoreUnavailable
+        return [(intent, refused(str(told))) for intent in intents]
 
     def _ring(self, transaction: Transaction) -> None:
         if not (transaction.events or transaction.cancels):
