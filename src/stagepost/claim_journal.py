@@ -111,12 +111,19 @@ class ClaimJournal:
 
     async def payload(self, text: str) -> Payload:
         """JSON text as it is kept: in its row, or in a blob when it is large."""
-        size = len(text) if text.isascii() else len(text.encode())
-        if size <= OFFLOAD_OVER:
-            return Payload(text, size)
-        key = await self._stage()
-        await insist(lambda: self._blobs.put(key, _chunks(text.encode()), limit=size))
-        return Payload(None, size, key)
+        small = inline(text)
+        if small is not None:
+            return small
+        key, content = await self._stage(), text.encode()
+        await insist(lambda: self._blobs.put(key, _chunks(content), limit=len(content)))
+        return Payload(None, len(content), key)
+
+    def close_now(self) -> bool:
+        """Close if nothing waits to be written; False if `close` is needed."""
+        if self._texts or self._progress is not None:
+            return False
+        self._closed = True
+        return True
 
     async def close(self) -> ProgressNote | None:
         """Write nothing more; the progress that still waits goes with the end of the claim.
@@ -239,6 +246,12 @@ class _Text:
             token = Token(self._step, self._claim.attempt, self._offset, text)
             self._offset += len(text)
             self._bus.emit(self._claim.task_id, token)
+
+
+def inline(text: str) -> Payload | None:
+    """JSON text as it is kept in its row; None when it is too large for that."""
+    size = len(text) if text.isascii() else len(text.encode())
+    return Payload(text, size) if size <= OFFLOAD_OVER else None
 
 
 async def insist(call: Callable[[], Awaitable[Answer]]) -> Answer:

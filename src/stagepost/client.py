@@ -197,8 +197,8 @@ class Client:
         )
 
     def _input_text(self, task_type: TaskType, value: Any, uploads: Sequence[UploadRecord]) -> str:
-        known = {upload.upload_id: upload for upload in uploads}
-        return _bounded(task_type, task_type.dump(task_type.parse(value, known.get)))
+        known = {upload.upload_id: upload for upload in uploads}.get if uploads else None
+        return _bounded(task_type, task_type.dump(task_type.parse(value, known)))
 
 
 def _new_task(

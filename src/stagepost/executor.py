@@ -14,7 +14,7 @@ from stagepost.blobs import Blobs
 from stagepost.bus import Bus
 from stagepost.child.frames import RunHandler, has_name, name_of
 from stagepost.child.process import ChildDied, Children
-from stagepost.claim_journal import ClaimJournal, insist
+from stagepost.claim_journal import ClaimJournal, inline, insist
 from stagepost.context import Context, Facts
 from stagepost.errors import LeaseLost, Retryable, Terminal
 from stagepost.failure import REACTIONS, Failure, FailureKind, Then, classify
@@ -119,7 +119,8 @@ class Executor:
         value = await context.call_handler(task_type.handler, task_type.load(claim.input))
         # A handler that has returned wins over whoever wants to end it from now on.
         running.handled = not running.gate.unwinding
-        return Succeeded(await journal.payload(task_type.dump_result(value)))
+        text = task_type.dump_result(value)
+        return Succeeded(inline(text) or await journal.payload(text))
 
     async def _in_child(
         self, running: Running, journal: ClaimJournal, task_type: TaskType
@@ -163,7 +164,7 @@ class Executor:
         return reaction(claim, task_type, failure)
 
     async def _settle(self, claim: Claimed, journal: ClaimJournal, outcome: Outcome) -> None:
-        note = await journal.close()
+        note = None if journal.close_now() else await journal.close()
         lease = claim.lease
         try:
             try:
