@@ -5,6 +5,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 FILE ?=
+KILL ?=
 
 .PHONY: help setup demo test chaos check format bench clean
 
@@ -20,8 +21,8 @@ setup: .venv/installed ## create .venv and install all that the project needs
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: setup ## review a contract with live progress (FILE=path for your own)
-	@$(BIN)/python scripts/demo.py $(if $(FILE),"$(FILE)",)
+demo: setup ## review a contract with live progress (FILE=path for your own, KILL=1 to see a crash)
+	@$(BIN)/python scripts/demo.py $(if $(KILL),--kill,) $(if $(FILE),"$(FILE)",)
 
 test: setup ## run every test, the real services included
 	@$(BIN)/python -m pytest $(ARGS)

@@ -18,7 +18,7 @@ import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 
@@ -35,6 +35,7 @@ START = 60.0  # seconds for the server to answer
 STOP = 60.0  # seconds for it to end
 LOOK_AROUND = 60.0  # seconds that the server stays for a person at a terminal
 TOP = 5  # findings
+HALF_WAY = 50  # percent
 PAGES = {"/": "start page", "/dashboard": "dashboard", "/docs": "API"}
 SEVERITIES = ("HIGH", "MEDIUM", "LOW")
 
@@ -48,13 +49,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", nargs="?", type=Path, help="a contract of your own")
     parser.add_argument("--app", default="", help="task types of your own, as MODULE:APP")
+    parser.add_argument("--kill", action="store_true", help="kill the server in the middle")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, _terminated)
     try:
         with _scratch() as scratch:
             file = _contract(given.file, scratch)
-            with _server(scratch, given.app) as url:
-                return asyncio.run(_review(url, file))
+            with _server(scratch, given.app) as server:
+                return asyncio.run(_review(server, file, kill=given.kill))
     except (Stopped, StagepostError) as error:
         complain(str(error))
         return Exit.ENDED_OTHERWISE
@@ -91,9 +93,16 @@ def _contract(named: Path | None, scratch: Path) -> Path:
     return named
 
 
+class Server(NamedTuple):
+    """Where the server answers, and the process id of its supervisor."""
+
+    url: str
+    supervisor: int
+
+
 @contextlib.contextmanager
-def _server(scratch: Path, app: str) -> Iterator[str]:
-    """A server on a free port; its address."""
+def _server(scratch: Path, app: str) -> Iterator[Server]:
+    """A server on a free port."""
     words = ["up", "--port", "0", "--data", str(scratch / "data")]
     command = [sys.executable, "-P", "-m", "stagepost", *words, *(["--app", app] if app else [])]
     with (scratch / "out").open("wb") as out, (scratch / "log").open("wb") as log:
@@ -101,7 +110,7 @@ def _server(scratch: Path, app: str) -> Iterator[str]:
             command, stdin=subprocess.DEVNULL, stdout=out, stderr=log, env=_environment()
         )
     try:
-        yield _ready(process, scratch)
+        yield Server(_ready(process, scratch), process.pid)
     finally:
         _end(process)
 
@@ -131,12 +140,17 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         process.wait(STOP)
 
 
-async def _review(url: str, file: Path) -> int:
+async def _review(server: Server, file: Path, *, kill: bool) -> int:
+    url = server.url
     async with Remote(url) as remote:
         accepted = await remote.submit(TYPE, None, [FilePart("file", file)])
         task_id = accepted["taskId"]
         print(f"server {url}\nreviewing {file.name} as task {task_id}")
-        status = await followed(remote, task_id, quiet=False)
+        async with asyncio.TaskGroup() as group:
+            killing = group.create_task(_kill_midway(server, task_id)) if kill else None
+            status = await followed(remote, task_id, quiet=False)
+        if killing is not None:
+            await _print_recovery(server, task_id, killing.result())
         if status["status"] != "COMPLETED":
             reason = status["errorMessage"] or status["status"].lower()
             raise Stopped(f"{file.name} was not reviewed: {reason}")
@@ -145,6 +159,47 @@ async def _review(url: str, file: Path) -> int:
     _print_report(saved)
     _print_pages(url, task_id)
     return Exit.COMPLETED
+
+
+async def _kill_midway(server: Server, task_id: str) -> tuple[int, int] | None:
+    """Kill the serving process half-way; its id and the progress. None if the task was quicker."""
+    async with httpx.AsyncClient(base_url=server.url, trust_env=False, timeout=10) as client:
+        limit = time.monotonic() + START
+        while time.monotonic() < limit:
+            status = (await client.get(f"/api/v1/tasks/{task_id}/status")).json()
+            if status["final"]:
+                return None
+            if status["progress"] >= HALF_WAY:
+                serving = _child_of(server.supervisor)
+                os.kill(serving, signal.SIGKILL)
+                return serving, status["progress"]
+            await asyncio.sleep(0.002)
+    return None
+
+
+def _child_of(supervisor: int) -> int:
+    children = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
+    return int(children[0])
+
+
+async def _print_recovery(server: Server, task_id: str, killed: tuple[int, int] | None) -> None:
+    if killed is None:
+        print("the review was done before it could be killed; try a longer contract")
+        return
+    async with httpx.AsyncClient(base_url=server.url, trust_env=False, timeout=10) as client:
+        steps: list[dict[str, Any]] = []
+        after = ""
+        while after is not None:
+            query = f"?limit=200{after and f'&after={after}'}"
+            page = (await client.get(f"/api/v1/tasks/{task_id}/steps{query}")).json()
+            steps += page["items"]
+            after = page["next"]
+    before = sum(step["fence"] == 1 for step in steps)
+    print(
+        f"\nprocess {killed[0]} was killed (SIGKILL) at {killed[1]} % and replaced by "
+        f"{_child_of(server.supervisor)}:\n{before} steps had been saved and were not run again, "
+        f"{len(steps) - before} ran after the kill"
+    )
 
 
 def _print_report(saved: Sequence[Path]) -> None:

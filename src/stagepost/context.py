@@ -151,11 +151,10 @@ class Context:
         AmbiguousStep, TimeoutError, and what `fn` raises.
         """
         how = _how(fn, timeout, cpu=cpu)
+        start = None if progress is None else _note(progress, message or "", name)
         with CURRENT.get().enter(name, key) as path:
-            if progress is not None:
-                await self._note(progress, message or "", name)
             call = _Call(path, name, fn, args, kwargs, codec.digest(args, kwargs))
-            return await self._run(call, how)
+            return await self._run(call, how, start)
 
     async def map(
         self,
@@ -231,7 +230,7 @@ class Context:
         finally:
             self._gate.end()
 
-    async def _run(self, call: "_Call", how: _How) -> Any:
+    async def _run(self, call: "_Call", how: _How, start: ProgressNote | None = None) -> Any:
         found = await self._guard(self._journal.find, call.path)
         if found is not None:
             if found.input_hash != call.digest:
@@ -241,6 +240,8 @@ class Context:
                 )
             return codec.decode(call.fn, found.text)
         async with self._gate.flight(CURRENT.get().flight) as flight:
+            if start is not None:
+                await self._guard(self._journal.note, start)
             started = time.monotonic()
             value = await self._invoke(Scope(call.path, call.name, flight), call, how)
             text = codec.encode(call.fn, value)
@@ -268,10 +269,7 @@ class Context:
             CURRENT.reset(token)
 
     async def _note(self, percent: float, message: str, step: str | None) -> None:
-        if not 0 <= percent <= 100:
-            raise ValueError("Progress lies between 0 and 100.")
-        note = ProgressNote(round(percent), _clean(message)[:500], step)
-        await self._guard(self._journal.note, note)
+        await self._guard(self._journal.note, _note(percent, message, step))
 
     async def _guard(self, write: Callable[..., Awaitable[Result]], *args: Any) -> Result:
         self._gate.check()
@@ -303,6 +301,12 @@ def _how(fn: Callable[..., Any], timeout: float | str | None, *, cpu: bool) -> _
     if cpu and inspect.iscoroutinefunction(fn):
         raise TypeError(f"cpu=True takes a function without async, not {fn.__qualname__}.")
     return _How(None if timeout is None else seconds(timeout), cpu)
+
+
+def _note(percent: float, message: str, step: str | None) -> ProgressNote:
+    if not 0 <= percent <= 100:
+        raise ValueError("Progress lies between 0 and 100.")
+    return ProgressNote(round(percent), _clean(message)[:500], step)
 
 
 def _clean(text: str) -> str:

@@ -1,5 +1,6 @@
 """`make demo`, without make: what a newcomer sees, and that nothing is left behind."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -9,15 +10,13 @@ from pathlib import Path
 import pytest
 
 from cli.serving import APPS, LONGEST, Ran
-from stagepost.tasks import app as built_in
 
 DEMO = Path(__file__).parents[2] / "scripts" / "demo.py"
-APP = [] if "contract-review" in built_in.types else ["--app", "standin:app"]
 
 
 def demo(home: Path, *words: str) -> Ran:
     done = subprocess.run(
-        [sys.executable, str(DEMO), *words, *APP],
+        [sys.executable, str(DEMO), *words],
         cwd=APPS,
         env={"HOME": str(home), "TMPDIR": str(home), "STAGEPOST_URL": "http://127.0.0.1:9"},
         stdin=subprocess.DEVNULL,
@@ -52,6 +51,23 @@ def test_a_contract_is_reviewed_and_everything_is_stopped(tmp_path: Path) -> Non
     assert "<html" in Path(report).read_text()
     assert serving() == []
     assert not list(tmp_path.glob("stagepost-demo-*"))
+
+
+def test_the_sample_is_reviewed_though_the_server_is_killed_in_the_middle(tmp_path: Path) -> None:
+    ran = demo(tmp_path, "--kill")
+    assert ran.code == 0, ran.out + ran.err
+    assert "reviewing sample-contract.pdf" in ran.out
+    found = re.search(
+        r"process (\d+) was killed \(SIGKILL\) at (\d+) % and replaced by (\d+):\n"
+        r"(\d+) steps had been saved and were not run again, (\d+) ran after the kill",
+        ran.out,
+    )
+    assert found is not None, ran.out
+    killed, percent, successor, before, after = map(int, found.groups())
+    assert killed != successor
+    assert 50 <= percent < 100
+    assert min(before, after) > 0
+    assert serving() == []
 
 
 def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
@@ -92,7 +108,7 @@ def test_ctrl_c_stops_everything(tmp_path: Path, signal_name: str) -> None:
     contract = tmp_path / "contract.txt"
     contract.write_text("words")
     process = subprocess.Popen(
-        [sys.executable, str(DEMO), str(contract), *APP],
+        [sys.executable, str(DEMO), str(contract)],
         cwd=APPS,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
