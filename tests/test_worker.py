@@ -9,6 +9,7 @@ import pytest
 
 from engine_kit.engine import (
     ALL,
+    LONG,
     alive,
     events,
     finished,
@@ -22,7 +23,7 @@ from engine_kit.engine import (
 from engine_kit.handlers import app
 from stagepost import wiring
 from stagepost.client import Options
-from stagepost.errors import StoreUnavailable
+from stagepost.errors import StoreBroken, StoreUnavailable
 from stagepost.executor import Executor
 from stagepost.outcome import Outcome, Succeeded
 from stagepost.records import Beat, ProgressNote
@@ -239,6 +240,22 @@ async def test_a_stray_that_blocks_the_loop_has_the_worker_replaced(tmp_path: Pa
         submitted = await engine.client.submit("block-as-a-stray", {"log": str(tmp_path / "log")})
         assert (await finished(engine, submitted.task_id)).task.status is Status.COMPLETED
         await until(lambda: engine.worker.stuck)
+
+
+async def test_a_store_that_only_a_restart_can_mend_has_the_process_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(app, tmp_path, drain_grace=60.0) as engine:
+        held = await engine.client.submit("wait", {"log": str(tmp_path / "log")})
+        await reached(engine, held.task_id, Status.RUNNING)
+
+        async def broken(worker_id: str, state: str) -> Beat:
+            raise StoreBroken("The disk of the data folder failed.")
+
+        monkeypatch.setattr(engine.store, "beat", broken)
+        async with asyncio.timeout(LONG):
+            await engine.worker.ended()
+        assert engine.worker.stuck
 
 
 async def test_a_handlers_loop_that_ends_has_the_worker_replaced(tmp_path: Path) -> None:

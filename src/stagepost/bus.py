@@ -27,13 +27,13 @@ class Token(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """What one commit changed: `(task id, its last seq)` pairs, and tasks newly asked to stop.
+    """What one commit changed: a task id for each new event, and the tasks newly asked to stop.
 
     `counts` says how many facts of each (type, lane, kind) this process itself committed. It is for
     this process's own sums: a bus between processes leaves it out, so that nothing counts twice.
     """
 
-    events: Sequence[tuple[str, int]]
+    events: Sequence[str]
     cancels: Sequence[str] = ()
     counts: Mapping[tuple[str, str, str], int] = MappingProxyType({})
 

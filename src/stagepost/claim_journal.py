@@ -37,6 +37,11 @@ class ClaimJournal:
     the claim is ended: what was worked out is not thrown away because a disk was full for a while.
     """
 
+    __slots__ = (
+        "_blobs", "_bus", "_claim", "_closed", "_lease", "_own", "_progress", "_saved", "_store",
+        "_texts", "progressed",
+    )  # fmt: skip
+
     def __init__(self, claim: Claimed, store: Store, blobs: Blobs, bus: Bus) -> None:
         self._claim = claim
         self._lease: Lease = claim.lease
@@ -46,7 +51,7 @@ class ClaimJournal:
         self._saved: dict[str, SavedStep] | None = None if claim.saved_steps else {}
         self._own: set[str] = set()
         self._closed = False
-        self._progress = _Progress(self._lease, store)
+        self._progress: _Progress | None = None
         self._texts: dict[str, _Text] = {}
         self.progressed = False
         """True once this claim has saved something new."""
@@ -69,7 +74,7 @@ class ClaimJournal:
         """Save a step, with the progress that waits."""
         value = await self.payload(step.text)
         checkpoint = Checkpoint(step.path, step.name, step.input_hash, value, step.took)
-        note = await self._progress.take()
+        note = None if self._progress is None else await self._progress.take()
         self._check()
         await insist(lambda: self._store.checkpoint(self._lease, checkpoint, note))
         self.progressed = True
@@ -79,6 +84,8 @@ class ClaimJournal:
     async def note(self, note: ProgressNote) -> None:
         """Keep the newest progress; it is written at most four times a second."""
         self._check()
+        if self._progress is None:
+            self._progress = _Progress(self._lease, self._store)
         self._progress.put(note)
 
     async def emit(self, step: str, text: str) -> None:
@@ -104,7 +111,7 @@ class ClaimJournal:
 
     async def payload(self, text: str) -> Payload:
         """JSON text as it is kept: in its row, or in a blob when it is large."""
-        size = len(text.encode()) if not text.isascii() else len(text)
+        size = len(text) if text.isascii() else len(text.encode())
         if size <= OFFLOAD_OVER:
             return Payload(text, size)
         key = await self._stage()
@@ -117,10 +124,11 @@ class ClaimJournal:
         What the handler has left running is refused from now on, as the store would refuse it.
         """
         self._closed = True
-        for text in self._texts.values():
-            text.flush()
-        self._bus.forget(self._claim.task_id)
-        return await self._progress.take()
+        if self._texts:
+            for text in self._texts.values():
+                text.flush()
+            self._bus.forget(self._claim.task_id)
+        return None if self._progress is None else await self._progress.take()
 
     def _check(self) -> None:
         if self._closed:

@@ -219,12 +219,12 @@ def _new_task(
         text,
         task_type.retry.attempts,
         task_type.ttl,
+        # A UUID is 32 hexadecimal digits, as a W3C trace id is.
+        options.trace_id or task_id.replace("-", ""),
         options.priority,
         options.run_at,
         options.delay,
         options.deadline,
-        # A UUID is 32 hexadecimal digits, as a W3C trace id is.
-        options.trace_id or task_id.replace("-", ""),
         options.tags,
         tuple(uploads),
         options.idempotency,

@@ -82,7 +82,7 @@ def dump(adapter: TypeAdapter[Any] | None, value: Any, name: str) -> str:
         if adapter is None:
             text = to_json(value, inf_nan_mode="null", bytes_mode="base64")
         else:
-            text = adapter.dump_json(value, by_alias=True, warnings=False)
+            text = adapter.serializer.to_json(value, by_alias=True, warnings=False)
     except (ValueError, TypeError, RecursionError) as error:
         raise TypeError(f"The result of {name} must serialise to JSON ({error}).") from error
     if len(text) > LARGEST:

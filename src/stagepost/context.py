@@ -14,7 +14,7 @@ from stagepost.errors import CodeChanged, LeaseLost
 from stagepost.gate import Gate, Unwound
 from stagepost.items import Ticks, labelled, side_by_side
 from stagepost.journal import Journal, NewStep
-from stagepost.records import ProgressNote
+from stagepost.records import Claimed, ProgressNote
 from stagepost.retry import seconds
 from stagepost.scope import CURRENT, Scope, escape
 from stagepost.upload import SOURCE
@@ -26,7 +26,7 @@ _log = logging.getLogger("stagepost.task")
 
 
 class Facts(NamedTuple):
-    """What a handler may know about its task."""
+    """What a handler may know about its task; a Claimed tells it as well."""
 
     task_id: str
     tenant: str
@@ -67,7 +67,9 @@ class _How(NamedTuple):
 class Context:
     """One claim's hand in the engine. Every method is awaited."""
 
-    def __init__(self, facts: Facts, journal: Journal, gate: Gate, runner: Runner) -> None:
+    def __init__(
+        self, facts: Facts | Claimed, journal: Journal, gate: Gate, runner: Runner
+    ) -> None:
         self._facts = facts
         self._journal = journal
         self._gate = gate

@@ -3,6 +3,7 @@
     StagepostError
     ├── Retryable              the same call may succeed later
     │   ├── StoreUnavailable   the disk is full, the database is away
+    │   │   └── StoreBroken    a sync has failed; the process must be replaced
     │   └── QueueFull          the store's writer has no room now
     ├── Terminal               the same call will never succeed
     │   ├── StoreRefused       the data folder can't be opened; its sentence has the remedy
@@ -51,6 +52,10 @@ class StoreUnavailable(Retryable):
 
     Nothing of this call was kept, unless the disk itself failed: then nobody can say.
     """
+
+
+class StoreBroken(StoreUnavailable):
+    """The store takes no more writes: only a new process can tell what is kept."""
 
 
 class QueueFull(Retryable):

@@ -8,7 +8,7 @@ import logging
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from stagepost.blobs import Blobs
 from stagepost.bus import Bus
@@ -16,7 +16,7 @@ from stagepost.child.frames import RunHandler, has_name, name_of
 from stagepost.child.process import ChildDied, Children
 from stagepost.claim_journal import ClaimJournal, insist
 from stagepost.context import Context, Facts
-from stagepost.errors import LeaseLost, Terminal
+from stagepost.errors import LeaseLost, Retryable, Terminal
 from stagepost.failure import REACTIONS, Failure, FailureKind, Then, classify
 from stagepost.lifecycle import died
 from stagepost.outcome import Drained, Failed, Outcome, Succeeded, Waiting
@@ -34,6 +34,18 @@ THREADS: Final = 64
 """Sync steps that run at the same time in one worker."""
 
 
+class Watcher(Protocol):
+    """Who wants to know how far a claim is."""
+
+    def handled(self, running: Running) -> None:
+        """Its handler has ended."""
+        ...
+
+    def closed(self, running: Running) -> None:
+        """It is settled, or left to the rescuer."""
+        ...
+
+
 class Executor:
     """Runs claims in the handlers' event loop."""
 
@@ -47,17 +59,20 @@ class Executor:
         # More processes than cores make no CPU step faster.
         self._cores = asyncio.Semaphore(os.cpu_count() or 1)
 
-    async def run(self, running: Running, handled: Callable[[Running], None]) -> None:
-        """Run the handler, call `handled`, then settle the claim."""
+    async def run(self, running: Running, watcher: Watcher) -> None:
+        """Run the handler, then settle the claim; the watcher is told of both."""
         RUNNING.set(running)
         journal = ClaimJournal(running.claim, self._store, self._blobs, self._bus)
         try:
-            outcome = await self._attempt(running, journal)
+            try:
+                outcome = await self._attempt(running, journal)
+            finally:
+                running.handled = True
+                watcher.handled(running)
+            if outcome is not None and not running.abandoned:
+                await self._settle(running.claim, journal, outcome)
         finally:
-            running.handled = True
-            handled(running)
-        if outcome is not None and not running.abandoned:
-            await self._settle(running.claim, journal, outcome)
+            watcher.closed(running)
 
     async def close(self) -> None:
         """End the children; threads that hang are left behind."""
@@ -100,7 +115,7 @@ class Executor:
 
     async def _here(self, running: Running, journal: ClaimJournal, task_type: TaskType) -> Outcome:
         claim = running.claim
-        context = Context(_facts(claim), journal, running.gate, self)
+        context = Context(claim, journal, running.gate, self)
         value = await context.call_handler(task_type.handler, task_type.load(claim.input))
         # A handler that has returned wins over whoever wants to end it from now on.
         running.handled = not running.gate.unwinding
@@ -149,8 +164,12 @@ class Executor:
 
     async def _settle(self, claim: Claimed, journal: ClaimJournal, outcome: Outcome) -> None:
         note = await journal.close()
+        lease = claim.lease
         try:
-            await insist(lambda: self._store.settle(claim.lease, outcome, note))
+            try:
+                await self._store.settle(lease, outcome, note)
+            except Retryable:
+                await insist(lambda: self._store.settle(lease, outcome, note))
         except LeaseLost as error:
             _log.warning("%s", error, extra=_marks(claim))
         except Terminal as error:

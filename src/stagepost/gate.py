@@ -21,6 +21,10 @@ class Unwound(BaseException):  # like GeneratorExit, it is no error
 class Gate:
     """One claim's gate."""
 
+    __slots__ = (
+        "_flying", "_held", "_landings", "_patient", "_when_idle", "closed", "ended", "unwinding",
+    )  # fmt: skip
+
     def __init__(self) -> None:
         self.closed = False
         self.unwinding = False

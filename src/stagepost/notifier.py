@@ -136,7 +136,7 @@ class Notifier:
     def committed(self, news: Committed) -> None:
         """Doorbells of one commit."""
         if self._watches:
-            for task_id, _ in news.events:
+            for task_id in news.events:
                 if task_id in self._watches:
                     self._mark(task_id)
 

@@ -44,11 +44,11 @@ class NewTask(NamedTuple):
     input: str
     max_attempts: int
     ttl: float
+    trace_id: str = ""
     priority: int = 0
     run_at: int | None = None
     delay: float = 0.0
     deadline: int | None = None
-    trace_id: str = ""
     tags: tuple[str, ...] = ()
     uploads: tuple[UploadRecord, ...] = ()
     idempotency: Idempotency | None = None

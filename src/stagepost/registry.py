@@ -48,7 +48,7 @@ class TaskType:
     def dump(self, value: Any) -> str:
         """A validated input as the JSON text that is kept. Raises Invalid for what is no JSON."""
         try:
-            return self.input.dump_json(value, by_alias=True).decode()
+            return self.input.serializer.to_json(value, by_alias=True).decode()
         except (PydanticSerializationError, UnicodeError) as error:
             fault = f"does not serialise to JSON: {error}"
             raise Invalid(f"The input of {self.name} {fault}.", [((), fault)]) from error
@@ -56,7 +56,7 @@ class TaskType:
     def load(self, text: str) -> Any:
         """A kept input, as the handler gets it. Raises CodeChanged when it fits no more."""
         try:
-            return self.input.validate_json(text, context=_FROM_STORE)
+            return self.input.validator.validate_json(text, context=_FROM_STORE)
         except ValidationError as error:
             raise CodeChanged(
                 f"The input was accepted by an earlier version of {self.name} and does not fit "

@@ -48,6 +48,11 @@ class Running:
     The main loop writes only `asked` and `asked_at`: what it has told the claim, and when first.
     """
 
+    __slots__ = (
+        "abandoned", "asked", "asked_at", "asyncio_task", "claim", "deadline_at", "ends_at", "gate",
+        "handled", "remote", "stop",
+    )  # fmt: skip
+
     def __init__(self, claim: Claimed, now: float, timeout: float) -> None:
         self.claim = claim
         self.ends_at = now + timeout

@@ -42,7 +42,8 @@ class Slots:
         self._executor = executor
         self._turns = LaneTurns(weights)
         self._count = count
-        self._open: set[asyncio.Task[None]] = set()
+        self._open: set[Running] = set()
+        self._returning: set[asyncio.Task[None]] = set()
         self._freed = asyncio.Event()
         self._draining = False
         self._working = True
@@ -50,7 +51,7 @@ class Slots:
     @property
     def unsettled(self) -> int:
         """How many claims are not settled yet."""
-        return len(self._open)
+        return len(self._open) + len(self._returning)
 
     async def work(self) -> None:
         """Claim and run until told to drain."""
@@ -96,33 +97,35 @@ class Slots:
         demand = Demand(self.worker_id, free, self._turns, self._names)
         for claim in await self._store.claim(demand, wait=_CLAIM_WAIT):
             if self._draining:
-                self._keep(asyncio.create_task(self._give_back(claim)))
+                returning = asyncio.create_task(self._give_back(claim), name="give back")
+                self._returning.add(returning)
+                returning.add_done_callback(self._returning.discard)
             else:
                 self._start(claim)
 
     def _start(self, claim: Claimed) -> None:
         running = Running(claim, time.monotonic(), self._types[claim.type].timeout)
         self.running[claim.task_id] = running
+        self._open.add(running)
         # Made plainly, past the loop's task factory: nothing on every task's path may cost more.
-        run = self._executor.run(running, self._handled)
+        run = self._executor.run(running, self)
         running.asyncio_task = asyncio.Task(run, loop=asyncio.get_running_loop())
-        self._keep(running.asyncio_task)
 
-    def _keep(self, asyncio_task: "asyncio.Task[None]") -> None:
-        self._open.add(asyncio_task)
-        asyncio_task.add_done_callback(self._closed)
+    # What the executor tells
 
-    def _handled(self, running: Running) -> None:
+    def handled(self, running: Running) -> None:
+        """A handler has ended: its slot is free."""
         if self.running.get(running.claim.task_id) is running:
             del self.running[running.claim.task_id]
         self._freed.set()
 
-    def _closed(self, asyncio_task: "asyncio.Task[None]") -> None:
-        self._open.discard(asyncio_task)
+    def closed(self, running: Running) -> None:
+        """A claim is settled, or left to the rescuer."""
+        self._open.discard(running)
+        # The asyncio task knows the claim and the claim its asyncio task: a ring that would keep
+        # both until the next garbage collection.
+        running.asyncio_task = None
         self._freed.set()
-        if not asyncio_task.cancelled() and (error := asyncio_task.exception()) is not None:
-            # Its lease runs out with this worker, and the rescuer gives the task back.
-            _log.critical("a claim could not be settled", exc_info=error)
 
     async def _give_back(self, claim: Claimed) -> None:
         try:

@@ -6,7 +6,7 @@ too. A task's id is a UUIDv7 in its canonical text form, so ids sort by creation
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from stagepost.errors import IllegalTransition
 
@@ -50,8 +50,7 @@ def sources(status: Status) -> frozenset[Status]:
     return frozenset(source for source, targets in EDGES.items() if status in targets)
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(NamedTuple):
     """A JSON value: its text, or the blob that holds it where it is large. `size` is in bytes."""
 
     text: str | None
@@ -76,8 +75,7 @@ class CancelRequest:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(NamedTuple):
     """One worker's hold on one task: the token that every write of a claim carries."""
 
     task_id: str

@@ -18,7 +18,7 @@ from typing import Any, Final
 from uuid_utils import uuid7
 
 from stagepost.bus import Bus, Committed, Token
-from stagepost.errors import LeaseLost, Retryable
+from stagepost.errors import LeaseLost, Retryable, StoreBroken
 from stagepost.executor import Executor
 from stagepost.handlers_loop import HandlersLoop
 from stagepost.outcome import Outcome
@@ -152,6 +152,11 @@ class Worker:
             self._beat_now.clear()
             try:
                 await self._beat()
+            except StoreBroken as error:
+                _log.critical("this process will be replaced: %s", error)
+                self.stuck = True
+                self.hurry()
+                self.drain()
             except Retryable as error:
                 _log.warning("a heartbeat was not taken: %s", error)
 

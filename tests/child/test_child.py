@@ -13,6 +13,7 @@ import pytest
 from engine_kit import handlers
 from engine_kit.engine import alive, lines, until
 from stagepost.child.frames import Function, find, has_name, main_of_parent, name_of
+from stagepost.child.packing import MAIN
 from stagepost.child.process import Child, ChildDied, Children
 
 HERE = Path(__file__).parent
@@ -29,7 +30,9 @@ def test_a_program_that_holds_the_engine_itself_can_use_what_it_defines(tmp_path
     assert done.stdout.splitlines() == ["COMPLETED 42", "COMPLETED 22"]
 
 
-def test_functions_are_found_by_name() -> None:
+def test_functions_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Whatever other tests have made of this process.
+    monkeypatch.delitem(sys.modules, MAIN, raising=False)
     assert find(name_of(handlers.pid_of), None) is handlers.pid_of
     assert find(name_of(Children.close), None) is Children.close
     assert has_name(handlers.pid_of)

@@ -13,10 +13,10 @@ import pytest
 from stagepost.errors import Conflict, QueueFull, StoreUnavailable, Unwritable
 from stagepost.records import Filter
 from stagepost.stores.sqlite import SqliteStore, intents
-from stagepost.stores.sqlite.intents import Kind
+from stagepost.stores.sqlite.intents import Intent, Kind
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.stores.sqlite.writer import Writer
-from stagepost.task import Status
+from stagepost.task import Lease, Status
 from support.leftovers import nothing_left
 from support.tasks import succeeded
 from support.waiting import PATIENCE, until
@@ -75,6 +75,11 @@ async def gather_held(world: World, *calls: Any) -> list[Any]:
     return await waiting
 
 
+async def settled(world: World, lease: Lease) -> None:
+    """A settlement that is asked for only when it is awaited."""
+    await world.store.settle(lease, succeeded())
+
+
 async def test_what_gathers_is_one_commit(world: World) -> None:
     await gather_held(world, *(world.submit() for _ in range(50)))
     assert [len(bell.events) for bell in world.bells] == [50]
@@ -93,7 +98,7 @@ async def test_an_end_is_written_after_what_its_claim_has_in_flight(world: World
     answers = await gather_held(
         world,
         world.cancel(claimed.task_id),
-        store.settle(lease, succeeded()),
+        settled(world, lease),
         store.checkpoint(lease, checkpoint()),
         store.progress(lease, note(20)),
     )
@@ -110,7 +115,7 @@ async def test_a_last_word_in_the_batch_of_a_rescue_counts(world: World) -> None
     rescue, answer = await gather_held(
         world,
         world.store.rescue(older_than=15),
-        world.store.settle(claimed.lease, succeeded()),
+        settled(world, claimed.lease),
     )
     assert (rescue.tasks, answer) == ((), None)
     assert await world.status(claimed.task_id) is Status.COMPLETED
@@ -138,7 +143,7 @@ async def test_the_writer_sleeps_while_claims_wait(
 def half_done(tx: Transaction, arguments: list[Exception]) -> Sequence[None]:
     """Writes something, and then meets a fault."""
     tx.execute("INSERT INTO meta VALUES ('half', 'done')")
-    tx.events.append(("half", 1))
+    tx.events.append("half")
     tx.cancels.append("half")
     tx.counts["type", "lane", "half"] += 1
     raise arguments[0]
@@ -388,13 +393,13 @@ async def test_a_put_that_comes_as_the_thread_ends_is_answered(
 ) -> None:
     async with a_world(open_sqlite, tmp_path / "data") as world:
         writer = writer_of(world)
-        check = writer._check
+        put = writer._inbox.put
 
-        def check_and_end() -> None:
-            check()
+        def end_and_put(intent: Intent) -> None:
             writer.end()
+            put(intent)
 
-        monkeypatch.setattr(writer, "_check", check_and_end)
+        monkeypatch.setattr(writer._inbox, "put", end_and_put)
         async with asyncio.timeout(PATIENCE):
             await refused(world.store.submit(new_task()), StoreUnavailable)
 

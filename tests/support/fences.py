@@ -5,7 +5,6 @@ taken away, and must fail there.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 from stagepost.errors import LeaseLost
 from stagepost.outcome import Cancelled, Drained, Outcome
@@ -101,9 +100,9 @@ async def stale_after_its_own_end(world: World, write: Write) -> None:
 async def a_lease_of_one_whose_id_or_fence_is_wrong(world: World, write: Write) -> None:
     """Both parts of a lease count."""
     claimed = await world.running()
-    await nothing_changes(world, replace(claimed.lease, lease_id="forged"), write)
-    await nothing_changes(world, replace(claimed.lease, fence=claimed.fence + 1), write)
-    await nothing_changes(world, replace(claimed.lease, fence=claimed.fence - 1), write)
+    await nothing_changes(world, claimed.lease._replace(lease_id="forged"), write)
+    await nothing_changes(world, claimed.lease._replace(fence=claimed.fence + 1), write)
+    await nothing_changes(world, claimed.lease._replace(fence=claimed.fence - 1), write)
 
 
 async def a_lease_of_another_task(world: World, write: Write) -> None:
@@ -111,7 +110,7 @@ async def a_lease_of_another_task(world: World, write: Write) -> None:
     for _ in range(2):
         await world.submit()
     one, other = await world.claim(2)
-    mixed = replace(one.lease, fence=2, task_id=other.task_id)
+    mixed = one.lease._replace(fence=2, task_id=other.task_id)
     await nothing_changes(world, mixed, write)
     assert await world.status(other.task_id) is Status.RUNNING
 

@@ -4,7 +4,7 @@
 """
 
 from stagepost import App
-from stagepost.tasks.contract_review.task import app as contract_review
+from stagepost.tasks.contract_review.task import app as _contract_review
 
 app = App()
-app.include(contract_review)
+app.include(_contract_review)

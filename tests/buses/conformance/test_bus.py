@@ -38,7 +38,7 @@ class Ear:
 
 
 def bell(number: int) -> Committed:
-    return Committed([(f"task {number}", number)], [f"cancel {number}"])
+    return Committed([f"task {number}"], [f"cancel {number}"])
 
 
 def token(text: str, offset: int = 0, step: str = "write", attempt: int = 1) -> Token:
@@ -68,7 +68,7 @@ async def test_a_bell_from_another_thread_is_heard_in_the_listeners_loop(bus: Bu
     await asyncio.to_thread(ring)
     await until(lambda: len(ear.bells) == len(ear.tokens) == 100)
     assert ear.threads == {threading.get_ident()}
-    assert [news.events[0][1] for news in ear.bells] == list(range(100))
+    assert [news.events[0] for news in ear.bells] == [f"task {n}" for n in range(100)]
     stop()
 
 

@@ -157,7 +157,8 @@ class SqliteStore:
     ) -> None:
         """End a claim."""
         size = _size(outcome.result) if isinstance(outcome, Succeeded) else 0
-        await self._writer.call(Kind.SETTLE, bulk.settle, (lease, outcome, note), size)
+        # Claims are bounded by the workers' slots, and so are their ends.
+        await self._writer.put_anyway(Kind.SETTLE, bulk.settle, (lease, outcome, note), size)
 
     # Keeping
 

@@ -1,17 +1,22 @@
 """The verbs on every task's path, each a few statements for a whole group of intents.
 
-Rows go in as one JSON text and `json_each` unfolds them, so that the interpreter's lock is let go
-once a statement instead of being fought for at every row (measured, docs/performance.md). What each
-does to a task is defined in `stagepost.lifecycle`, and the conformance suite compares the two.
+Rows go in as one JSON text, which `json_each` unfolds, and come out as one. So each statement is a
+single step, and the interpreter's lock is let go once a statement instead of being fought for at
+every row (measured, docs/performance.md). What each does to a task is defined in
+`stagepost.lifecycle`, and the conformance suite compares the two.
+
+What a lease allows is inserted first, from the tasks that it owns; the number of inserted rows
+tells whether all of them were owned, and then the tasks are changed.
 
 A group may hold several intents of one task (checkpoints of a map): they are applied in rounds,
 because one UPDATE changes a row once. The progress that goes with an intent is applied before it,
 in the same round, and only if the intent itself is taken.
 """
 
-from collections.abc import Callable, Container, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
+import orjson
 from uuid_utils import uuid7
 
 from stagepost import lifecycle
@@ -27,83 +32,123 @@ Fenced = tuple[Lease, Any, ProgressNote | None]
 """A lease, what is written under it, and the progress that goes with it."""
 
 _OWNED: Final = """
-    tasks.id = j.value->>0 AND fence = j.value->>1 AND lease_id = j.value->>2
-    AND status = 'RUNNING'"""
+    json_each(?1) AS j CROSS JOIN tasks AS t
+    ON t.id = j.value->>0 AND t.fence = j.value->>1 AND t.lease_id = j.value->>2
+        AND t.status = 'RUNNING'"""
+
+_CHANGED: Final = """
+FROM json_each(?1) AS j
+WHERE tasks.id = j.value->>0 AND tasks.fence = j.value->>1 AND tasks.lease_id = j.value->>2
+    AND tasks.status = 'RUNNING'"""
+
+_OWNERS: Final = f"SELECT json_group_array(t.id) FROM {_OWNED}"
 
 _UNSAVED: Final = f"""
-SELECT tasks.id, EXISTS (SELECT 1 FROM steps WHERE task_id = tasks.id AND path = j.value->>3)
-FROM json_each(?) AS j JOIN tasks ON {_OWNED}"""
+SELECT json_group_array(json_array(t.id,
+    EXISTS (SELECT 1 FROM steps WHERE task_id = t.id AND path = j.value->>3)))
+FROM {_OWNED}"""
+
+_STEP_EVENTS: Final = f"""
+INSERT INTO events (task_id, seq, kind, data, at)
+SELECT t.id, t.seq + 1, 'step',
+    json_object('name', value->>4, 'path', value->>3, 'state', 'saved'), ?2
+FROM {_OWNED}"""
+
+_INSERT_STEPS: Final = f"""
+INSERT INTO steps (task_id, path, n, name, input_hash, value, size, blob, attempt, fence,
+    started_at, completed_at)
+SELECT t.id, value->>3, t.saved_steps + 1, value->>4, value->>5, value->>6, value->>7, value->>8,
+    t.attempt, t.fence, ?2 - (value->>9), ?2
+FROM {_OWNED}"""
 
 _SAVE_STEP: Final = f"""
 UPDATE tasks SET seq = seq + 1, saved_steps = saved_steps + 1, saved_fence = fence,
-    lost_claims = 0, waits = 0
-FROM json_each(?) AS j WHERE {_OWNED}
-RETURNING tasks.id, seq, saved_steps, attempt, fence"""
+    lost_claims = 0, waits = 0 {_CHANGED}"""
 
-_INSERT_STEPS: Final = """
-INSERT INTO steps (task_id, path, n, name, input_hash, value, size, blob, attempt, fence,
-    started_at, completed_at)
-SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7,
-    value->>8, value->>9, ?2 - (value->>10), ?2
-FROM json_each(?1)"""
-
-_STEP_EVENTS: Final = """
+_NOTE_EVENTS: Final = f"""
 INSERT INTO events (task_id, seq, kind, data, at)
-SELECT value->>0, value->>1, 'step',
-    json_object('name', value->>2, 'path', value->>3, 'state', 'saved'), ?2
-FROM json_each(?1)"""
+SELECT t.id, t.seq + 1, 'progress', json_object(
+    'progress', max(t.progress, min(99, CAST(value->>3 AS INTEGER))),
+    'message', value->>4, 'step', value->>5), ?2
+FROM {_OWNED}"""
 
 _NOTE: Final = f"""
 UPDATE tasks SET seq = seq + 1, progress = max(progress, min(99, CAST(j.value->>3 AS INTEGER))),
-    step = coalesce(nullif(j.value->>4, ''), nullif(j.value->>5, ''), step)
-FROM json_each(?) AS j WHERE {_OWNED}
-RETURNING tasks.id, seq, progress"""
+    step = coalesce(nullif(j.value->>4, ''), nullif(j.value->>5, ''), step) {_CHANGED}"""
 
-_NOTE_EVENTS: Final = """
+_COMPLETED_EVENTS: Final = f"""
 INSERT INTO events (task_id, seq, kind, data, at)
-SELECT value->>0, value->>1, 'progress',
-    json_object('progress', value->>2, 'message', value->>3, 'step', value->>4), ?2
-FROM json_each(?1)"""
+SELECT t.id, t.seq + 1, 'completed',
+    '{{"progress":100,"model":null,"processingMs":' || (?2 - coalesce(t.started_at, ?2))
+        || ',"traceId":' || json_quote(t.trace_id) || '}}', ?2
+FROM {_OWNED}"""
 
 _SUCCEED: Final = f"""
 UPDATE tasks SET status = 'COMPLETED', lease_id = NULL, worker_id = NULL, progress = 100,
     cancel = NULL, failure_kind = NULL, error_message = NULL, seq = seq + 1, ended_at = ?2,
-    result = j.value->>3, result_size = j.value->>4, result_blob = j.value->>5
-FROM json_each(?1) AS j WHERE {_OWNED}
-RETURNING tasks.id, seq, ?2 - coalesce(started_at, ?2), trace_id, type, lane"""
-
-_COMPLETED_EVENTS: Final = """
-INSERT INTO events (task_id, seq, kind, data, at)
-SELECT value->>0, value->>1, 'completed',
-    '{"progress":100,"model":null,"processingMs":' || (value->>2)
-        || ',"traceId":' || json_quote(value->>3) || '}', ?2
-FROM json_each(?1)"""
+    result = j.value->>3, result_size = j.value->>4, result_blob = j.value->>5 {_CHANGED}"""
 
 _CANDIDATES: Final = """
-SELECT lane, score, task_id, deadline FROM pool
-WHERE lane = ?1 AND type IN (SELECT value FROM json_each(?2))
-    AND EXISTS (SELECT 1 FROM workers WHERE id = ?4)
-ORDER BY score, task_id LIMIT ?3"""
+SELECT json_group_array(json_array(lane, score, task_id, deadline)) FROM (
+    SELECT lane, score, task_id, deadline FROM pool
+    WHERE lane = ?1 AND type IN (SELECT value FROM json_each(?2))
+    ORDER BY score, task_id LIMIT ?3)"""
 
 _LATE_ROUNDS: Final = 32
 """Tries to find one that is not past its deadline; what then is left is `expire_queued`'s."""
 
 _LEAVE_POOL: Final = """
-DELETE FROM pool WHERE (lane, score, task_id)
-    IN (SELECT value->>0, value->>1, value->>2 FROM json_each(?))"""
+DELETE FROM pool WHERE lane = ?1 AND (score, task_id) <= (?3, ?4)
+    AND type IN (SELECT value FROM json_each(?2))"""
+"""What is chosen in a lane are its first candidates, up to the last one chosen."""
 
 _CLAIM: Final = """
 UPDATE tasks SET status = 'RUNNING', fence = fence + 1, lease_id = ?2, worker_id = ?3,
     pooled_at = NULL, started_at = coalesce(started_at, ?4), seq = seq + 1
-FROM json_each(?1) AS j WHERE tasks.id = j.value->>2 AND status = 'QUEUED'
-RETURNING tasks.id, fence, ?2, tenant, user, tasks.type, lane, attempt, max_attempts,
-    deadline - ?4, progress, step, saved_steps, lost_claims, waits, trace_id, seq,
-    coalesce(input, (SELECT body FROM inputs WHERE task_id = tasks.id))"""
+FROM json_each(?1) AS j WHERE tasks.id = j.value AND tasks.status = 'QUEUED'"""
 
 _STARTED_EVENTS: Final = """
 INSERT INTO events (task_id, seq, kind, data, at)
-SELECT value->>0, value->>1, 'started', '{"attempt":' || (value->>2) || '}', ?2
-FROM json_each(?1)"""
+SELECT t.id, t.seq, 'started', '{"attempt":' || t.attempt || '}', ?3
+FROM json_each(?1) AS j CROSS JOIN tasks AS t ON t.id = j.value AND t.lease_id = ?2"""
+
+_CLAIMED: Final = """
+SELECT json_group_array(json_array(t.id, t.fence, t.lease_id, t.tenant, t.user, t.type, t.lane,
+    t.attempt, t.max_attempts, t.deadline - ?3, t.progress, t.step, t.saved_steps, t.lost_claims,
+    t.waits, t.trace_id, t.seq,
+    coalesce(t.input, (SELECT body FROM inputs WHERE task_id = t.id))))
+FROM json_each(?1) AS j CROSS JOIN tasks AS t ON t.id = j.value AND t.lease_id = ?2"""
+
+
+class _Verb(NamedTuple):
+    """What a lease allows: statements that insert, the one that changes the tasks, a row's values.
+
+    The first insert adds one row for each task that is owned.
+    """
+
+    inserts: tuple[str, ...]
+    change: str
+    row: Callable[[Lease, Any], Sequence[Any]]
+
+
+def _step_row(lease: Lease, checkpoint: Checkpoint) -> Sequence[Any]:
+    path, name, input_hash, value, took = checkpoint
+    return (*lease, path, name, input_hash, *value, took)
+
+
+def _note_row(lease: Lease, note: ProgressNote) -> Sequence[Any]:
+    # A message for people is mended rather than refused: it must not cost the task its result.
+    message, step = mended(note.message), note.step and mended(note.step)
+    return (*lease, note.percent, message, step)
+
+
+def _result_row(lease: Lease, outcome: Succeeded) -> Sequence[Any]:
+    return (*lease, *outcome.result)
+
+
+_STEPS: Final = _Verb((_STEP_EVENTS, _INSERT_STEPS), _SAVE_STEP, _step_row)
+_NOTES: Final = _Verb((_NOTE_EVENTS,), _NOTE, _note_row)
+_RESULTS: Final = _Verb((_COMPLETED_EVENTS,), _SUCCEED, _result_row)
 
 
 def save_steps(tx: Transaction, arguments: list[Fenced]) -> Sequence[Conflict | None]:
@@ -112,74 +157,32 @@ def save_steps(tx: Transaction, arguments: list[Fenced]) -> Sequence[Conflict | 
 
 
 def _save_round(tx: Transaction, arguments: list[Fenced]) -> list[Conflict | None]:
-    leases = [[*lease_row(lease), checkpoint.path] for lease, checkpoint, _ in arguments]
-    owned = {task_id: bool(saved) for task_id, saved in tx.rows(_UNSAVED, (json(leases),))}
-    fresh = [argument for argument in arguments if owned.get(argument[0].task_id) is False]
+    rows = json([(*lease, step.path) for lease, step, _ in arguments])
+    saved = {task_id: bool(there) for task_id, there in orjson.loads(tx.value(_UNSAVED, (rows,)))}
+    fresh = [argument for argument in arguments if saved.get(argument[0].task_id) is False]
     if fresh:
-        _save_fresh(tx, fresh)
-    return [_save_refusal(lease, step, owned.get(lease.task_id)) for lease, step, _ in arguments]
+        _note_first(tx, fresh)
+        _write(tx, _STEPS, fresh)
+    for _, step, _ in fresh:
+        if step.value.blob is not None:
+            changes.keep_blob(tx, step.value.blob)
+    return [_save_refusal(lease, step, saved) for lease, step, _ in arguments]
 
 
-def _save_refusal(lease: Lease, step: Checkpoint, saved: bool | None) -> Conflict | None:  # noqa: FBT001
-    if saved is None:
+def _save_refusal(lease: Lease, step: Checkpoint, saved: dict[str, bool]) -> Conflict | None:
+    if lease.task_id not in saved:
         return changes.lease_lost(lease.task_id)
-    return Conflict(f'The step "{step.path}" is saved already.') if saved else None
-
-
-def _save_fresh(tx: Transaction, arguments: list[Fenced]) -> None:
-    _note_round(tx, _notes(arguments))
-    saved = _by_id(tx, _SAVE_STEP, [lease_row(lease) for lease, _, _ in arguments])
-    rows, events = [], []
-    for lease, checkpoint, _ in arguments:
-        _, seq, count, attempt, fence = saved[lease.task_id]
-        rows.append(_step_row(lease.task_id, checkpoint, count, attempt, fence))
-        events.append([lease.task_id, seq, checkpoint.name, checkpoint.path])
-        tx.events.append((lease.task_id, seq))
-        if checkpoint.value.blob is not None:
-            changes.keep_blob(tx, checkpoint.value.blob)
-    tx.execute(_INSERT_STEPS, (json(rows), tx.now))
-    tx.execute(_STEP_EVENTS, (json(events), tx.now))
-
-
-def _step_row(
-    task_id: str, checkpoint: Checkpoint, count: int, attempt: int, fence: int
-) -> list[Any]:
-    path, name, input_hash, value, took = checkpoint
-    return [
-        task_id, path, count, name, input_hash,
-        value.text, value.size, value.blob, attempt, fence, took,
-    ]  # fmt: skip
+    there = saved[lease.task_id]
+    return Conflict(f'The step "{step.path}" is saved already.') if there else None
 
 
 def note_progress(tx: Transaction, arguments: list[Fenced]) -> Sequence[Conflict | None]:
     """Progress of running tasks, given as the notes that go with nothing else."""
-    return _in_rounds(tx, arguments, _note_round)
+    return _in_rounds(tx, [(lease, note, None) for lease, _, note in arguments], _note_round)
 
 
 def _note_round(tx: Transaction, arguments: list[Fenced]) -> list[Conflict | None]:
-    rows = [_note_row(lease, note) for lease, _, note in arguments if note is not None]
-    if not rows:
-        return []
-    noted = _by_id(tx, _NOTE, rows)
-    events = []
-    for row in rows:
-        task_id, _, _, _, message, step = row
-        if task_id in noted:
-            _, seq, progress = noted[task_id]
-            events.append([task_id, seq, progress, message, step])
-            tx.events.append((task_id, seq))
-    tx.execute(_NOTE_EVENTS, (json(events), tx.now))
-    return _refusals(arguments, noted)
-
-
-def _note_row(lease: Lease, note: ProgressNote) -> tuple[Any, ...]:
-    # A message for people is mended rather than refused: it must not cost the task its result.
-    message, step = mended(note.message), note.step and mended(note.step)
-    return (*lease_row(lease), note.percent, message, step)
-
-
-def _notes(arguments: list[Fenced]) -> list[Fenced]:
-    return [argument for argument in arguments if argument[2] is not None]
+    return _refusals(arguments, _write(tx, _NOTES, arguments))
 
 
 def settle(tx: Transaction, arguments: list[Fenced]) -> Sequence[Conflict | None]:
@@ -188,30 +191,48 @@ def settle(tx: Transaction, arguments: list[Fenced]) -> Sequence[Conflict | None
 
 
 def _settle_round(tx: Transaction, arguments: list[Fenced]) -> list[Conflict | None]:
-    _note_round(tx, _notes(arguments))
+    _note_first(tx, arguments)
     good = [argument for argument in arguments if type(argument[1]) is Succeeded]
-    done = _succeed(tx, good) if good else {}
+    refused = _succeed(tx, good) if good else []
+    if len(good) == len(arguments):
+        return refused
+    in_order = iter(refused)
     return [
-        _refusal(lease, done)
-        if type(outcome) is Succeeded
-        else changes.under_lease(tx, lease, outcome)
+        next(in_order) if type(outcome) is Succeeded else changes.under_lease(tx, lease, outcome)
         for lease, outcome, _ in arguments
     ]
 
 
-def _succeed(tx: Transaction, arguments: list[Fenced]) -> dict[str, tuple[Any, ...]]:
-    rows = []
+def _succeed(tx: Transaction, arguments: list[Fenced]) -> list[Conflict | None]:
+    owners = _write(tx, _RESULTS, arguments)
+    done = [lease.task_id for lease, _, _ in arguments if owners is None or lease.task_id in owners]
+    tx.count("completed", [tx.ended(task_id) for task_id in done])
     for lease, outcome, _ in arguments:
-        result = outcome.result
-        rows.append((*lease_row(lease), result.text, result.size, result.blob))
-    done = {row[0]: row for row in tx.rows(_SUCCEED, (json(rows), tx.now))}
-    for task_id, _, _, _, _, blob in rows:
-        if blob is not None and task_id in done:
+        blob = outcome.result.blob
+        if blob is not None and (owners is None or lease.task_id in owners):
             changes.keep_blob(tx, blob)
-    tx.execute(_COMPLETED_EVENTS, (json(list(done.values())), tx.now))
-    tx.events.extend([(row[0], row[1]) for row in done.values()])
-    tx.counts.update([(row[4], row[5], "completed") for row in done.values()])
-    return done
+    return _refusals(arguments, owners)
+
+
+def _note_first(tx: Transaction, arguments: list[Fenced]) -> None:
+    notes: list[Fenced] = [(lease, note, None) for lease, _, note in arguments if note is not None]
+    if notes:
+        _write(tx, _NOTES, notes)
+
+
+def _write(tx: Transaction, verb: _Verb, arguments: list[Fenced]) -> Collection[str] | None:
+    """Do what the leases allow. Answers the tasks that are owned, or None when all of them are."""
+    rows = json([verb.row(lease, what) for lease, what, _ in arguments])
+    tx.execute(verb.inserts[0], (rows, tx.now))
+    owners = None
+    if tx.changes() != len(arguments):
+        owners = set(orjson.loads(tx.value(_OWNERS, (rows,))))
+    for statement in verb.inserts[1:]:
+        tx.execute(statement, (rows, tx.now))
+    tx.execute(verb.change, (rows, tx.now) if "?2" in verb.change else (rows,))
+    ids = [lease.task_id for lease, _, _ in arguments]
+    tx.events += ids if owners is None else [task_id for task_id in ids if task_id in owners]
+    return owners
 
 
 def claim(tx: Transaction, arguments: list[Demand]) -> Sequence[Sequence[Claimed]]:
@@ -220,23 +241,26 @@ def claim(tx: Transaction, arguments: list[Demand]) -> Sequence[Sequence[Claimed
 
 
 def _claim_one(tx: Transaction, demand: Demand) -> Sequence[Claimed]:
+    if tx.row("SELECT 1 FROM workers WHERE id = ?", (demand.worker_id,)) is None:
+        return ()
     types = json(demand.types)
     for _ in range(_LATE_ROUNDS):
         available = {
-            lane: tx.rows(_CANDIDATES, (lane, types, demand.slots, demand.worker_id))
+            lane: orjson.loads(tx.value(_CANDIDATES, (lane, types, demand.slots)))
             for lane in demand.turns.lanes
         }
         chosen = demand.turns.choose(available, demand.slots)
         if not chosen:
             return ()
-        tx.execute(_LEAVE_POOL, (json(chosen),))
+        for lane, last in {row[0]: row for row in chosen}.items():
+            tx.execute(_LEAVE_POOL, (lane, types, last[1], last[2]))
         in_time = _in_time(tx, chosen)
         if in_time:
-            return _start(tx, in_time, demand.worker_id)
+            return _start(tx, json([row[2] for row in in_time]), demand.worker_id)
     return ()
 
 
-def _in_time(tx: Transaction, chosen: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def _in_time(tx: Transaction, chosen: list[list[Any]]) -> list[list[Any]]:
     late = [row[2] for row in chosen if row[3] <= tx.now]
     if not late:
         return chosen
@@ -244,33 +268,26 @@ def _in_time(tx: Transaction, chosen: list[tuple[Any, ...]]) -> list[tuple[Any, 
     return [row for row in chosen if row[3] > tx.now]
 
 
-def _start(tx: Transaction, rows: list[tuple[Any, ...]], worker_id: str) -> Sequence[Claimed]:
-    bindings = (json(rows), str(uuid7()), worker_id, tx.now)
-    started = {row[0]: row for row in tx.rows(_CLAIM, bindings)}
-    events = json([[row[0], row[16], row[7]] for row in started.values()])
-    tx.execute(_STARTED_EVENTS, (events, tx.now))
-    tx.events.extend([(row[0], row[16]) for row in started.values()])
-    tx.counts.update([(row[5], row[6], "started") for row in started.values()])
-    return [Claimed._make(started[row[2]]) for row in rows if row[2] in started]
+def _start(tx: Transaction, ids: str, worker_id: str) -> Sequence[Claimed]:
+    lease_id = str(uuid7())
+    tx.execute(_CLAIM, (ids, lease_id, worker_id, tx.now))
+    tx.execute(_STARTED_EVENTS, (ids, lease_id, tx.now))
+    found = orjson.loads(tx.value(_CLAIMED, (ids, lease_id, tx.now)))
+    claimed = list(map(Claimed._make, found))
+    tx.events += [claim.task_id for claim in claimed]
+    places = {claim.task_id: (claim.type, claim.lane) for claim in claimed}
+    tx.count("started", places.values())
+    tx.running.update(places)
+    return claimed
 
 
-def lease_row(lease: Lease) -> tuple[str, int, str]:
-    """A lease as the statements compare it."""
-    return lease.task_id, lease.fence, lease.lease_id
-
-
-def _by_id(
-    tx: Transaction, statement: str, rows: Sequence[Sequence[Any]]
-) -> dict[str, tuple[Any, ...]]:
-    return {row[0]: row for row in tx.rows(statement, (json(rows),))}
-
-
-def _refusals(arguments: list[Fenced], owned: Container[str]) -> list[Conflict | None]:
-    return [_refusal(lease, owned) for lease, _, _ in arguments]
-
-
-def _refusal(lease: Lease, owned: Container[str]) -> Conflict | None:
-    return None if lease.task_id in owned else changes.lease_lost(lease.task_id)
+def _refusals(arguments: list[Fenced], owners: Collection[str] | None) -> list[Conflict | None]:
+    if owners is None:
+        return [None] * len(arguments)
+    return [
+        None if lease.task_id in owners else changes.lease_lost(lease.task_id)
+        for lease, _, _ in arguments
+    ]
 
 
 def _in_rounds(
@@ -278,18 +295,18 @@ def _in_rounds(
     arguments: list[Fenced],
     apply: Callable[[Transaction, list[Fenced]], list[Conflict | None]],
 ) -> list[Conflict | None]:
-    rounds = _rounds(arguments)
-    if len(rounds) == 1:
+    if len({argument[0].task_id for argument in arguments}) == len(arguments):
         return apply(tx, arguments)
     results: list[Conflict | None] = [None] * len(arguments)
-    for numbers in rounds:
+    for numbers in _rounds(arguments):
         answers = apply(tx, [arguments[number] for number in numbers])
         for number, answer in zip(numbers, answers, strict=True):
             results[number] = answer
     return results
 
 
-def _rounds(arguments: list[Fenced]) -> list[list[int]]:
+def _rounds(arguments: list[Fenced]) -> Iterator[list[int]]:
+    """The numbers of the arguments, in rounds without two of one task."""
     seen: dict[str, int] = {}
     rounds: list[list[int]] = []
     for number, (lease, _, _) in enumerate(arguments):
@@ -298,4 +315,4 @@ def _rounds(arguments: list[Fenced]) -> list[list[int]]:
         if turn == len(rounds):
             rounds.append([])
         rounds[turn].append(number)
-    return rounds
+    return iter(rounds)

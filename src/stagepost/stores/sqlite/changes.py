@@ -52,6 +52,8 @@ def save(tx: Transaction, before: Task, change: Change) -> Task:
     task = change.task
     values = row_of(task)
     tx.execute(_UPDATE, (*values[1:], task.id))
+    if before.status is Status.RUNNING and task.status is not Status.RUNNING:
+        tx.running.pop(task.id, None)
     if before.status is Status.QUEUED and task.status is not Status.QUEUED:
         _leave_pool(tx, before)
     elif task.status is Status.QUEUED and before.status is not Status.QUEUED:
@@ -69,7 +71,7 @@ def _append(tx: Transaction, change: Change) -> None:
         tx.execute("INSERT INTO events (task_id, seq, kind, data, at) VALUES (?, ?, ?, ?, ?)", row)
         tx.counts[change.task.type, change.task.lane, fact.kind] += 1
     if change.facts:
-        tx.events.append((change.task.id, change.task.seq))
+        tx.events.append(change.task.id)
 
 
 def _score(task: Task) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
-from stagepost.errors import QueueFull, StoreUnavailable
+from stagepost.errors import StoreUnavailable
 
 MOST_INTENTS: Final = 10_000
 MOST_BYTES: Final = 64 * 1024 * 1024
@@ -70,34 +70,35 @@ class Intent:
 
 
 class Inbox:
-    """Puts from any event loop, takes by the writer's thread."""
+    """Puts from any event loop, takes by the writer's thread.
+
+    Callers append to one queue, which needs no lock; the writer's thread sorts what has come by
+    kind and keeps what is more than a batch.
+    """
 
     def __init__(self) -> None:
-        self._queues: dict[Kind, deque[Intent]] = {kind: deque() for kind in Kind}
+        self._arrived: deque[Intent] = deque()
+        self._sorted: dict[Kind, deque[Intent]] = {kind: deque() for kind in Kind}
+        self._left = 0  # how many are sorted and wait
         self._bytes = 0
         self._bytes_lock = threading.Lock()
         self._news = threading.Event()
 
     def __bool__(self) -> bool:
         """True while something waits."""
-        return any(self._queues.values())
+        return bool(self._arrived) or self._left > 0
 
     def put(self, intent: Intent) -> None:
-        """Queue an intent. Raises QueueFull."""
-        if self.full(intent.size):
-            raise QueueFull("Too much is waiting to be written; try again in a moment.")
-        self.put_anyway(intent)
-
-    def put_anyway(self, intent: Intent) -> None:
-        """Queue an intent that has to be done, whether there is room or not."""
-        self._account(intent.size)
-        self._queues[intent.kind].append(intent)
-        self.wake()
+        """Queue an intent, whether there is room or not."""
+        if intent.size > _SMALL:
+            self._account(intent.size)
+        self._arrived.append(intent)
+        if not self._news.is_set():
+            self._news.set()
 
     def wake(self) -> None:
         """Let the writer look, though nothing may have come."""
-        if not self._news.is_set():
-            self._news.set()
+        self._news.set()
 
     async def room(self, size: int) -> None:
         """Wait until there is room for so many bytes; at most 30 s."""
@@ -111,7 +112,7 @@ class Inbox:
         """Whether an intent of so many bytes has no room."""
         if size > _SMALL and self._bytes + size > MOST_BYTES:
             return True
-        return sum(map(len, self._queues.values())) >= MOST_INTENTS
+        return len(self._arrived) + self._left >= MOST_INTENTS
 
     def wait(self, timeout: float | None) -> None:
         """Block until something was put; in seconds."""
@@ -120,21 +121,34 @@ class Inbox:
 
     def take(self) -> list[Intent]:
         """The next batch: a few of every kind, then the most urgent."""
+        arrived = self._arrived
+        if not self._left and len(arrived) <= _BATCH:
+            batch = [arrived.popleft() for _ in range(len(arrived))]
+        else:
+            batch = self._most_urgent()
+        for intent in batch:
+            if intent.size > _SMALL:
+                self._account(-intent.size)
+        return batch
+
+    def _most_urgent(self) -> list[Intent]:
+        for _ in range(len(self._arrived)):
+            # Counted before it is moved, so that it is never seen as gone.
+            self._left += 1
+            intent = self._arrived.popleft()
+            self._sorted[intent.kind].append(intent)
         batch: list[Intent] = []
         for kind in Kind:
             self._move(kind, _EACH, batch)
         for kind in _URGENCY:
             self._move(kind, _BATCH - len(batch), batch)
+        self._left -= len(batch)
         return batch
 
     def _move(self, kind: Kind, most: int, batch: list[Intent]) -> None:
-        queue = self._queues[kind]
-        for _ in range(min(len(queue), most)):
-            intent = queue.popleft()
-            self._account(-intent.size)
-            batch.append(intent)
+        queue = self._sorted[kind]
+        batch += [queue.popleft() for _ in range(min(len(queue), most))]
 
     def _account(self, size: int) -> None:
-        if abs(size) > _SMALL:
-            with self._bytes_lock:
-                self._bytes += size
+        with self._bytes_lock:
+            self._bytes += size

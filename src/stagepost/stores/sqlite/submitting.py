@@ -20,20 +20,24 @@ INLINE_UP_TO: Final = 16 * 1024
 _TASKS: Final = """
 INSERT INTO tasks (id, tenant, user, type, lane, status, created_at, deadline, ttl, max_attempts,
     run_at, pooled_at, seq, trace_id, input)
-SELECT value->>0, value->>1, value->>2, value->>3, value->>4, 'QUEUED', ?2, ?2 + (value->>7),
-    value->>7, value->>6, ?2, ?2, 1, value->>8, value->>5
+SELECT value->>0, value->>1, value->>2, value->>3, value->>4, 'QUEUED', ?2,
+    ?2 + CAST(1000 * (value->>7) AS INTEGER), CAST(1000 * (value->>7) AS INTEGER), value->>6,
+    ?2, ?2, 1, value->>8, value->>5
 FROM json_each(?1)"""
 
 _POOL: Final = """
 INSERT INTO pool (lane, score, task_id, type, deadline, hard)
-SELECT value->>4, ?2, value->>0, value->>3, ?2 + (value->>7), 0 FROM json_each(?1)"""
+SELECT value->>4, ?2, value->>0, value->>3, ?2 + CAST(1000 * (value->>7) AS INTEGER), 0
+FROM json_each(?1)"""
 
 _EVENTS: Final = """
 INSERT INTO events (task_id, seq, kind, data, at)
 SELECT value->>0, 1, 'queued', '{"reason":"submitted"}', ?2 FROM json_each(?1)"""
 
-_PLAIN: Final = (0, None, 0.0, None)
-"""priority, run_at, delay and deadline of a task without options."""
+_FIRST: Final = NewTask._fields.index("priority")
+"""From this field on, a NewTask has options; a plain task has them as they are by default."""
+
+_PLAIN: Final = tuple(NewTask._field_defaults[name] for name in NewTask._fields[_FIRST:])
 
 
 def submit(tx: Transaction, arguments: list[NewTask]) -> Sequence[Submitted | Exception]:
@@ -50,20 +54,15 @@ def submit(tx: Transaction, arguments: list[NewTask]) -> Sequence[Submitted | Ex
 
 
 def _is_plain(new: NewTask) -> bool:
-    # What follows the first eight fields are options; see NewTask.
-    return (
-        new[8:12] == _PLAIN
-        and not (new.tags or new.uploads or new.idempotency)
-        and len(new.input) <= INLINE_UP_TO
-    )
+    return new[_FIRST:] == _PLAIN and len(new.input) <= INLINE_UP_TO
 
 
 def _insert_plain(tx: Transaction, plain: list[NewTask]) -> None:
-    rows = json([(*new[:7], round(new.ttl * 1000), new.trace_id) for new in plain])
+    rows = json([new[:_FIRST] for new in plain])
     for statement in (_TASKS, _POOL, _EVENTS):
         tx.execute(statement, (rows, tx.now))
-    tx.events.extend([(new.id, 1) for new in plain])
-    tx.counts.update([(new.type, new.lane, "queued") for new in plain])
+    tx.events += [new.id for new in plain]
+    tx.count("queued", [(new.type, new.lane) for new in plain])
     tx.pooled = True
 
 

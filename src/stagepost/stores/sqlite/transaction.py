@@ -1,12 +1,12 @@
 """One transaction for many intents: as groups, or each for itself when a group can't be applied."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import apsw
 
-from stagepost.stores.sqlite.intents import Intent, Kind
+from stagepost.stores.sqlite.intents import Intent
 from stagepost.stores.sqlite.refusals import concerns_all, refusal
 
 Results = list[tuple[Intent, Any]]
@@ -16,10 +16,15 @@ Results = list[tuple[Intent, Any]]
 class Transaction:
     """What the appliers of one batch share."""
 
-    def __init__(self, connection: apsw.Connection, now: int) -> None:
+    def __init__(
+        self, connection: apsw.Connection, now: int, running: dict[str, tuple[str, str]]
+    ) -> None:
         self.connection = connection
         self.now = now
-        self.events: list[tuple[str, int]] = []
+        self.running = running
+        """(type, lane) of claimed tasks: what their ends are counted by, without a look-up."""
+        self.events: list[str] = []
+        """Tasks with new events."""
         self.cancels: list[str] = []
         self.counts: Counter[tuple[str, str, str]] = Counter()
         """Facts by (type, lane, kind); see Committed."""
@@ -34,6 +39,28 @@ class Transaction:
         """Run a statement and take all its rows."""
         return self.connection.execute(statement, bindings).fetchall()
 
+    def value(self, statement: str, bindings: Sequence[Any] = ()) -> Any:
+        """Run a statement and take the one value that it gives."""
+        return self.connection.execute(statement, bindings).get
+
+    def changes(self) -> int:
+        """How many rows the last statement inserted or changed."""
+        return self.connection.changes()
+
+    def ended(self, task_id: str) -> tuple[str, str]:
+        """(type, lane) of a task whose claim ends."""
+        place = self.running.pop(task_id, None)
+        if place is None:
+            # Forgotten when a transaction that ended it was undone.
+            row = self.row("SELECT type, lane FROM tasks WHERE id = ?", (task_id,))
+            place = ("", "") if row is None else (row[0], row[1])
+        return place
+
+    def count(self, kind: str, places: Iterable[tuple[str, str]]) -> None:
+        """Count a fact of this kind for each (type, lane)."""
+        for (task_type, lane), number in Counter(places).items():
+            self.counts[task_type, lane, kind] += number
+
     def row(self, statement: str, bindings: Sequence[Any] = ()) -> tuple[Any, ...] | None:
         """Run a statement and take its first row."""
         return self.connection.execute(statement, bindings).fetchone()
@@ -41,11 +68,11 @@ class Transaction:
 
 def apply_grouped(transaction: Transaction, intents: Sequence[Intent]) -> Results:
     """All intents of one kind at once, kind by kind; any error undoes the whole."""
-    groups: dict[tuple[Kind, Callable[..., Any]], list[Intent]] = {}
+    groups: dict[Callable[..., Any], list[Intent]] = {}
     for intent in intents:
-        groups.setdefault((intent.kind, intent.apply), []).append(intent)
+        groups.setdefault(intent.apply, []).append(intent)
     results: Results = []
-    for (_, apply), group in sorted(groups.items(), key=lambda item: item[0][0]):
+    for apply, group in sorted(groups.items(), key=lambda item: item[1][0].kind):
         outcomes = apply(transaction, [intent.argument for intent in group])
         results.extend(zip(group, outcomes, strict=True))
     return results

@@ -21,7 +21,7 @@ import apsw
 
 from stagepost.bus import Committed
 from stagepost.clock import Clock
-from stagepost.errors import StoreUnavailable
+from stagepost.errors import QueueFull, StoreBroken, StoreUnavailable
 from stagepost.stores.sqlite import refusals
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.intents import Inbox, Intent, Kind
@@ -57,6 +57,7 @@ class Writer:
         self._checkpointer = checkpointer
         self._inbox = Inbox()
         self._standing: list[Intent] = []  # claims that found nothing yet
+        self._running: dict[str, tuple[str, str]] = {}
         self._closing = False
         self._ended = False
         self.broken: str | None = None
@@ -85,16 +86,36 @@ class Writer:
             await self._inbox.room(size)
         # Nothing can come between the room found and the put, but for another loop's thread: then
         # the queue is longer by one for each loop, which bounds it as well.
-        future = self._new_future()
-        self._put(Intent(kind, apply, argument, size, future, until, undo))
-        return await future
+        return await self.put_anyway(kind, apply, argument, size, until, undo)
 
     def put(self, kind: Kind, apply: Apply, argument: Any, size: int = 0) -> "asyncio.Future[Any]":
-        """Put an intent; the future has its result once it is committed. Raises QueueFull."""
-        self._check()
-        future = self._new_future()
-        self._inbox.put(Intent(kind, apply, argument, size, future))
-        self._check_again()
+        """Put an intent; the future has its result once it is committed, or QueueFull."""
+        if self._inbox.full(size):
+            future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            future.set_exception(
+                QueueFull("Too much is waiting to be written; try again in a moment.")
+            )
+            return future
+        return self.put_anyway(kind, apply, argument, size)
+
+    def put_anyway(
+        self,
+        kind: Kind,
+        apply: Apply,
+        argument: Any,
+        size: int = 0,
+        until: float = 0.0,
+        undo: Undo | None = None,
+    ) -> "asyncio.Future[Any]":
+        """Put an intent whose number something else bounds, whether there is room or not."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        if self._closing or self.broken is not None:
+            future.set_exception(self._no_more_writes())
+            return future
+        self._inbox.put(Intent(kind, apply, argument, size, future, until, undo))
+        if self._ended:
+            # The thread may have ended between the check and the put.
+            self._turn_away()
         return future
 
     def end(self) -> None:
@@ -110,23 +131,8 @@ class Writer:
         """The store's time: the clock may be set back, this may not."""
         return max(self._last_now, self._clock.now())
 
-    def _put(self, intent: Intent) -> None:
-        self._check()
-        self._inbox.put_anyway(intent)
-        self._check_again()
-
-    def _check(self) -> None:
-        if self._closing or self.broken is not None:
-            raise StoreUnavailable(self.broken or _CLOSING)
-
-    def _check_again(self) -> None:
-        # The thread may have ended between the check and the put.
-        if self._ended:
-            self._turn_away()
-
-    @staticmethod
-    def _new_future() -> "asyncio.Future[Any]":
-        return asyncio.get_running_loop().create_future()
+    def _no_more_writes(self) -> StoreUnavailable:
+        return StoreUnavailable(_CLOSING) if self.broken is None else StoreBroken(self.broken)
 
     # Below here everything runs in the writer's thread.
 
@@ -163,7 +169,7 @@ class Writer:
 
     def _commit(self, others: list[Intent], claims: list[Intent]) -> Results:
         if self.broken is not None:
-            return self._refuse(others + self._standing, StoreUnavailable(self.broken))
+            return self._refuse(others + self._standing, StoreBroken(self.broken))
         try:
             transaction, results = self._transact(apply_grouped, others, claims)
         except Exception as error:  # noqa: BLE001  # told to whom it concerns
@@ -183,7 +189,7 @@ class Writer:
         claims: list[Intent],
     ) -> tuple[Transaction, Results]:
         self._last_now = self.now
-        transaction = Transaction(self._connection, self._last_now)
+        transaction = Transaction(self._connection, self._last_now, self._running)
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             results = apply(transaction, others)
@@ -204,7 +210,8 @@ class Writer:
             _log.critical("the store takes no more writes: %s", told, exc_info=error)
         _log.error("%d writes were refused: %s", len(intents), told)
         # An exception for each, since whoever raises one hangs its own traceback on it.
-        return [(intent, StoreUnavailable(str(told))) for intent in intents]
+        refused = StoreBroken if self.broken is not None else StoreUnavailable
+        return [(intent, refused(str(told))) for intent in intents]
 
     def _ring(self, transaction: Transaction) -> None:
         if not (transaction.events or transaction.cancels):
@@ -222,9 +229,10 @@ class Writer:
 
     def _answer(self, results: Results) -> None:
         by_loop: dict[asyncio.AbstractEventLoop, Results] = {}
-        for intent, result in results:
-            if intent.future is not None:
-                by_loop.setdefault(intent.future.get_loop(), []).append((intent, result))
+        for answer in results:
+            future = answer[0].future
+            if future is not None:
+                by_loop.setdefault(future.get_loop(), []).append(answer)
         for loop, answers in by_loop.items():
             try:
                 loop.call_soon_threadsafe(self._hand_over, answers)
@@ -244,10 +252,11 @@ class Writer:
                 future.set_exception(result)
             else:
                 future.set_result(result)
-        self._take_back(left)
+        if left:
+            self._take_back(left)
 
     def _take_back(self, answers: Results) -> None:
         for intent, result in answers:
             if intent.undo is not None and not isinstance(result, BaseException):
                 for undoing in intent.undo(result):
-                    self._inbox.put_anyway(undoing)
+                    self._inbox.put(undoing)
