@@ -82,6 +82,12 @@ def test_success() -> None:
     assert only(change).data()["processingMs"] == MINUTE
 
 
+def test_success_clears_what_failed_before() -> None:
+    task = running(attempt=2, failure_kind="BUG", error_message="It broke.")
+    done = lifecycle.settled(task, succeeded(), NOW).task
+    assert (done.failure_kind, done.error_message, done.attempt) == (None, None, 2)
+
+
 def test_a_failed_attempt_is_due_again() -> None:
     change = lifecycle.settled(running(waits=3), failed(5.0), NOW)
     task = change.task
@@ -280,7 +286,7 @@ def test_a_wake_moves_no_explicit_deadline() -> None:
     waits = a_task(status=Status.WAITING, due_at=NOW, waiting_since=BORN, hard_deadline=True)
     change = lifecycle.due(waits, NOW)
     assert change is not None
-    assert change.task.deadline == BORN + DAY
+    assert (change.task.status, change.task.deadline) == (Status.QUEUED, BORN + DAY)
 
 
 @pytest.mark.parametrize("status", [Status.PENDING, Status.FAILED, Status.WAITING])

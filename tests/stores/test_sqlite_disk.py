@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stagepost.errors import StoreRefused, StoreUnavailable
+from stagepost.errors import StoreBroken, StoreRefused, StoreUnavailable
 from stagepost.records import Filter
 from stagepost.stores.sqlite import SqliteStore, checkpointer
 from stagepost.task import Status
@@ -192,14 +192,14 @@ async def test_after_a_failed_commit_nothing_more_is_written(
         faulty.fault = fault
         answers = await asyncio.gather(*(world.submit() for _ in range(10)), return_exceptions=True)
         for answer in answers:
-            assert isinstance(answer, StoreUnavailable)
+            assert isinstance(answer, StoreBroken)
             assert str(answer).startswith("The disk of the data folder failed;")
         await refused(waiting, StoreUnavailable)
         # The disk may seem to work again; nobody can say what it has lost.
         faulty.fault = None
         for write in (world.submit(), world.store.ping(), world.claim(wait=60.0)):
-            await refused(write, StoreUnavailable)
-        await refused(world.store.settle(claimed.lease, succeeded()), StoreUnavailable)
+            await refused(write, StoreBroken)
+        await refused(world.store.settle(claimed.lease, succeeded()), StoreBroken)
         assert await world.status(claimed.task_id) is Status.RUNNING
     assert [r.levelno for r in caplog.records].count(logging.CRITICAL) == 1
     async with a_world(open_sqlite, tmp_path / "data") as world:
@@ -228,7 +228,7 @@ async def test_writes_that_were_queued_when_the_disk_failed_are_not_taken(
         answers = await asyncio.gather(
             *(world.submit() for _ in range(300)), return_exceptions=True
         )
-        assert {type(answer) for answer in answers} == {StoreUnavailable}
+        assert {type(answer) for answer in answers} == {StoreBroken}
         assert failures == 1
     faulty.fault = None
     async with a_world(open_sqlite, tmp_path / "data") as world:

@@ -121,6 +121,22 @@ async def test_a_last_word_in_the_batch_of_a_rescue_counts(world: World) -> None
     assert await world.status(claimed.task_id) is Status.COMPLETED
 
 
+async def test_the_writer_sleeps_while_claims_wait(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.hand()
+    inbox, looks = writer_of(world)._inbox, []
+    wait = inbox.wait
+
+    def counted(timeout: float | None) -> None:
+        looks.append(timeout)
+        wait(timeout)
+
+    monkeypatch.setattr(inbox, "wait", counted)
+    assert await world.claim(wait=0.2) == []
+    assert len(looks) < 10
+
+
 # Bad intents
 
 

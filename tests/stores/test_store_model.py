@@ -123,5 +123,5 @@ def test_a_store_and_the_model_agree_after_every_verb(open_store: Opener, crash:
 
     run()
     # The histories go everywhere, or the agreement means little.
-    assert min(seen[status] for status in Status) > 5, seen
-    assert min(seen[kind] for kind in ("redriven", "retrying", "waiting", "step")) > 15, seen
+    assert min(seen[status] for status in Status) >= 1, seen
+    assert min(seen[kind] for kind in ("redriven", "retrying", "waiting", "step")) > 5, seen

@@ -177,6 +177,15 @@ async def test_a_waiting_claim_ends_empty(world: World) -> None:
         assert await world.claim(wait=0.05) == []
 
 
+async def test_each_waiting_claim_has_its_own_patience(world: World) -> None:
+    patient = await standing(world.claim(by=await world.worker(), wait=60.0))
+    async with asyncio.timeout(PATIENCE):
+        assert await world.claim(wait=0.05) == []
+    assert not patient.done()
+    task_id = await world.submit()
+    assert ids(await patient) == [task_id]
+
+
 async def test_waiting_claims_are_served_in_their_order(world: World) -> None:
     first = await standing(world.claim(2, wait=60.0))
     second = await standing(world.claim(2, by=await world.worker(), wait=60.0))
