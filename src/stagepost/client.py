@@ -232,7 +232,8 @@ def _new_task(
 
 
 def _bounded(task_type: TaskType, text: str) -> str:
-    if len(text) > _LONGEST_INPUT:
+    size = len(text) if text.isascii() else len(text.encode())
+    if size > _LONGEST_INPUT:
         raise Invalid(
             f"The input of {task_type.name} is larger than 1 MiB; send large content as a file.",
             [((), "larger than 1 MiB")],
