@@ -21,8 +21,8 @@ _TASKS: Final = """
 INSERT INTO tasks (id, tenant, user, type, lane, status, created_at, deadline, ttl, max_attempts,
     run_at, pooled_at, seq, trace_id, input)
 SELECT value->>0, value->>1, value->>2, value->>3, value->>4, 'QUEUED', ?2,
-    ?2 + CAST(round(1000 * (value->>7)) AS INTEGER), CAST(round(1000 * (value->>7)) AS INTEGER), value->>6,
-    ?2, ?2, 1, value->>8, value->>5
+    ?2 + CAST(round(1000 * (value->>7)) AS INTEGER), CAST(round(1000 * (value->>7)) AS INTEGER),
+    value->>6, ?2, ?2, 1, value->>8, value->>5
 FROM json_each(?1)"""
 
 _POOL: Final = """
