@@ -79,7 +79,8 @@ class Settings:
     @property
     def server(self) -> str:
         """The address of the server that commands talk to."""
-        return self.url or f"http://127.0.0.1:{_PORT}"
+        # Port 0 means any free one, which only `up` itself can tell.
+        return self.url or f"http://127.0.0.1:{self.port or _PORT}"
 
     @property
     def folder(self) -> Path:
