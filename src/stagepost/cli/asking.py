@@ -14,7 +14,10 @@ Answer = TypeVar("Answer")
 
 Url = Annotated[
     str | None,
-    typer.Option("--url", help="The server; else STAGEPOST_URL, else this machine's at STAGEPOST_PORT or 8080."),
+    typer.Option(
+        "--url",
+        help="The server; else STAGEPOST_URL, else this machine's at STAGEPOST_PORT or 8080.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="The task's id.")]
