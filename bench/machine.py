@@ -13,12 +13,17 @@ def facts(folder: Path) -> dict[str, object]:
     """Cores, load, kernel, Python, and what it costs to sync 4 KiB in `folder`."""
     return {
         "cores": os.cpu_count(),
-        "load": round(os.getloadavg()[0], 2),
+        "load": load(),
         "kernel": platform.release(),
         "python": platform.python_version(),
         "processor": _processor(),
         "fdatasyncMs": round(_fdatasync_ms(folder / "sync"), 3),
     }
+
+
+def load() -> float:
+    """How many processes have wanted a core in the last minute, the benchmark's own included."""
+    return round(os.getloadavg()[0], 2)
 
 
 def _fdatasync_ms(path: Path) -> float:

@@ -1,10 +1,10 @@
 """Compare two programs by interleaved pairs, so that the machine's moods hit both alike."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from bench.program import Measured
+from bench.program import Figures, Measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,29 @@ class Comparison:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Runs of several programs in turn, by the program's name; all have as many."""
+
+    runs: dict[str, list[Figures]]
+
+    def spread(self, name: str, figure: str) -> dict[str, float]:
+        """Median and range of one figure of one program."""
+        return spread([run.values[figure] for run in self.runs[name]])
+
+    def ratio(self, subject: str, other: str, figure: str) -> float:
+        """The median, round by round, of the subject's figure in terms of the other's."""
+        both = zip(self.runs[subject], self.runs[other], strict=True)
+        return median(a.values[figure] / b.values[figure] for a, b in both)
+
+    def as_json(self) -> dict[str, object]:
+        """Every figure of every run."""
+        return {
+            name: {"notes": runs[0].notes, "runs": [dict(run.values) for run in runs]}
+            for name, runs in self.runs.items()
+        }
+
+
 def interleaved(
     subject: Callable[[], Measured], other: Callable[[], Measured], pairs: int
 ) -> Comparison:
@@ -47,12 +70,21 @@ def interleaved(
     return Comparison(tuple((subject(), other()) for _ in range(pairs)))
 
 
-def middle(runs: list[Measured]) -> Measured:
+def in_turn(programs: Mapping[str, Callable[[], Figures]], rounds: int) -> Rounds:
+    """Each once, then each again, ..."""
+    runs: dict[str, list[Figures]] = {name: [] for name in programs}
+    for _ in range(rounds):
+        for name, run in programs.items():
+            runs[name].append(run())
+    return Rounds(runs)
+
+
+def middle(runs: Sequence[Measured]) -> Measured:
     """The run of median rate; of an even number the lower of the two in the middle."""
     return sorted(runs, key=lambda run: run.rate)[(len(runs) - 1) // 2]
 
 
-def spread(values: list[float]) -> dict[str, float]:
+def spread(values: Sequence[float]) -> dict[str, float]:
     """Median, least and most."""
     return {
         "median": round(median(values), 2),

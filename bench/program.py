@@ -3,9 +3,10 @@
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from math import ceil
 from pathlib import Path
 from typing import Self
 
@@ -42,6 +43,40 @@ class Measured:
 def print_measured(measured: Measured) -> None:
     """The line that the harness reads."""
     print(json.dumps({**asdict(measured), "rate": round(measured.rate, 1)}), flush=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One run of a program that has several figures, each by its name with its unit."""
+
+    name: str
+    values: Mapping[str, float]
+    notes: str = ""
+
+    @classmethod
+    def from_line(cls, line: str) -> Self:
+        """The inverse of `print_figures`; ValueError for any other line."""
+        try:
+            figures = cls(**json.loads(line))
+            return cls(
+                figures.name, {k: float(v) for k, v in figures.values.items()}, figures.notes
+            )
+        except (AttributeError, TypeError) as error:
+            raise ValueError(f"no figures: {line}") from error
+
+
+def print_figures(figures: Figures) -> None:
+    """The line that the harness reads."""
+    print(json.dumps(asdict(figures)), flush=True)
+
+
+def latencies(milliseconds: Sequence[float]) -> dict[str, float]:
+    """The figures of a sample of latencies, of which there is one at least."""
+    ordered = sorted(milliseconds)
+    return {
+        name: round(ordered[ceil(share * len(ordered)) - 1], 3)
+        for name, share in (("p50 ms", 0.5), ("p99 ms", 0.99), ("max ms", 1.0))
+    }
 
 
 @contextmanager

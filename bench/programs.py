@@ -6,28 +6,50 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A module that takes `--tasks N` and prints one `Measured` line.
+    """A module that takes its words and `--size N`, and prints one line with what it measured.
 
-    `tasks` is 20,000 or, for a slow peer, what takes it some seconds: the rate is what counts.
+    The size is what the benchmark's page says: tasks, seconds or streams. `quick` is the size of a
+    run that only shows that the program works.
     """
 
     name: str
     module: str
-    tasks: int
-    environment: Literal["project", "peers"]
+    size: int
+    quick: int
+    environment: Literal["project", "peers"] = "project"
+    words: tuple[str, ...] = ()
 
 
-LIMIT = Program("limit", "bench.limit", 20_000, "project")
-
+# Throughput, in tasks: 20,000 or, for a slow peer, what takes it some seconds. The rate counts.
+STAGEPOST = Program("stagepost", "bench.stagepost_throughput", 20_000, 1_500)
+LIMIT = Program("limit", "bench.limit", 20_000, 2_000)
 PEERS = (
-    Program("dramatiq-redis", "bench.peers.dramatiq_redis", 20_000, "peers"),
-    Program("taskiq-redis", "bench.peers.taskiq_redis", 20_000, "peers"),
-    Program("celery-redis", "bench.peers.celery_redis", 10_000, "peers"),
-    Program("procrastinate-postgres", "bench.peers.procrastinate_postgres", 4_000, "peers"),
-    Program("pgqueuer-postgres", "bench.peers.pgqueuer_postgres", 8_000, "peers"),
-    Program("pgqueuer-bulk", "bench.peers.pgqueuer_bulk", 20_000, "peers"),
-    Program("dbos-sqlite", "bench.peers.dbos_sqlite", 1_000, "peers"),
+    Program("dramatiq-redis", "bench.peers.dramatiq_redis", 20_000, 500, "peers"),
+    Program("taskiq-redis", "bench.peers.taskiq_redis", 20_000, 500, "peers"),
+    Program("celery-redis", "bench.peers.celery_redis", 10_000, 500, "peers"),
+    Program("procrastinate-postgres", "bench.peers.procrastinate_postgres", 4_000, 200, "peers"),
+    Program("pgqueuer-postgres", "bench.peers.pgqueuer_postgres", 8_000, 200, "peers"),
+    Program("pgqueuer-bulk", "bench.peers.pgqueuer_bulk", 20_000, 1_000, "peers"),
+    Program("dbos-sqlite", "bench.peers.dbos_sqlite", 1_000, 50, "peers"),
 )
 
-# What the peers are compared with.
-SUBJECT = LIMIT
+# Growth, in finished tasks that the store begins with.
+GROWN = Program("grown store", "bench.grown_store", 1_000_000, 2_000)
+
+# Submit, in seconds.
+SUBMIT = Program("stagepost over HTTP", "bench.http_load", 10, 1, words=("stagepost",))
+CONSTANT = Program("constant answer", "bench.http_load", 10, 1, words=("bare",))
+
+# Dispatch, in tasks.
+CLIENT = Program("stagepost, client", "bench.stagepost_dispatch", 500, 20, words=("client",))
+HTTP = Program("stagepost, HTTP", "bench.stagepost_dispatch", 500, 20, words=("http",))
+DISPATCH_PEERS = (
+    Program("procrastinate-postgres", "bench.peers.procrastinate_dispatch", 500, 20, "peers"),
+    Program("dramatiq-redis", "bench.peers.dramatiq_dispatch", 500, 20, "peers"),
+)
+
+# Progress, in streams.
+PROGRESS = Program("stagepost", "bench.progress_load", 1_000, 20, words=("stagepost",))
+BARE_PROGRESS = Program("bare endpoint", "bench.progress_load", 1_000, 20, words=("bare",))
+IDLE = Program("stagepost", "bench.idle_load", 5_000, 50, words=("stagepost",))
+BARE_IDLE = Program("bare endpoint", "bench.idle_load", 5_000, 50, words=("bare",))

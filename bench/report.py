@@ -1,38 +1,48 @@
-"""Tables for people."""
+"""Tables, for a terminal and for a page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as Picture
 
-from bench.pairs import Comparison, spread
-from bench.program import Measured
+from bench.result import Table, Target
+
+_WIDTH = 170
 
 
-def print_comparisons(title: str, comparisons: Sequence[Comparison]) -> None:
-    """One row a peer: median rates, and the ratio with its range."""
-    table = Table("against", "subject /s", "it /s", "ratio", "range", "durable", "how", title=title)
-    for comparison in comparisons:
-        ratio = spread(comparison.ratios)
-        table.add_row(
-            comparison.other.name,
-            f"{comparison.subject.rate:,.0f}",
-            f"{comparison.other.rate:,.0f}",
-            f"{ratio['median']:.2f}",
-            f"{ratio['min']:.2f}..{ratio['max']:.2f}",
-            "yes" if comparison.other.durable else "no",
-            f"{comparison.other.tasks:,} tasks; {comparison.other.notes}",
+def print_table(table: Table) -> None:
+    """One table on standard output."""
+    picture = Picture(*table.columns, title=table.title)
+    for row in table.rows:
+        picture.add_row(*row)
+    Console(width=_WIDTH).print(picture)
+
+
+def markdown(table: Table) -> str:
+    """The same for a page."""
+    lines = [table.columns, ["---"] * len(table.columns), *table.rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def targets_table(targets: Sequence[Target], *, judged: bool) -> Table:
+    """What must be reached beside what was; a quick run judges nothing."""
+    rows = [
+        (
+            target.what,
+            target.wanted + (f" (aim {target.aim})" if target.aim else ""),
+            target.measured,
+            _verdict(target) if judged else "not judged",
         )
-    Console(width=160).print(table)
+        for target in targets
+    ]
+    return Table("must reach", ("what", "wanted", "measured", ""), rows)
 
 
-def print_runs(title: str, runs: Sequence[Measured]) -> None:
-    """The rate of one program alone."""
-    table = Table("program", "median /s", "range", "how", title=title)
-    rates = [run.rate for run in runs]
-    range_ = spread(rates)
-    how = f"{runs[0].tasks:,} tasks; {runs[0].notes}"
-    table.add_row(
-        runs[0].name, f"{range_['median']:,.0f}", f"{range_['min']:,.0f}..{range_['max']:,.0f}", how
-    )
-    Console(width=160).print(table)
+def _verdict(target: Target) -> str:
+    return "ok" if target.met else "MISSED"
+
+
+def spread_text(spread: Mapping[str, float], digits: int = 0) -> str:
+    """A median with its range."""
+    median, least, most = (f"{spread[k]:,.{digits}f}" for k in ("median", "min", "max"))
+    return median if least == most else f"{median} ({least}..{most})"

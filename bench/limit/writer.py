@@ -10,8 +10,12 @@ from typing import Any
 
 import apsw
 import orjson
+import uuid_utils
 
 from bench.limit import schema
+from stagepost.stores.sqlite.schema import migrate
+
+LANE = "interactive"
 
 Row = list[Any]
 Future = asyncio.Future[None]
@@ -24,9 +28,10 @@ class Writer:
     """
 
     def __init__(
-        self, path: Path, *, claim_most: int, committed: Callable[[list[Row], int], None]
+        self, path: Path, *, claim_most: int, committed: Callable[[list[Row], int, int], None]
     ) -> None:
         self.commits = 0
+        self._worker = str(uuid_utils.uuid7())
         self._path = path
         self._claim_most = claim_most
         self._committed = committed
@@ -64,7 +69,7 @@ class Writer:
     def _run(self) -> None:
         connection = apsw.Connection(str(self._path))
         connection.execute(schema.PRAGMAS)
-        connection.execute(schema.SCHEMA)
+        migrate(connection)
         while self._gathered():
             self._commit(connection)
         connection.close()
@@ -98,20 +103,21 @@ class Writer:
         ready = orjson.loads(claimed)
         self._pooled += len(submits) - len(ready)
         futures = [future for _, future in submits]
-        self._loop.call_soon_threadsafe(self._tell, futures, ready, len(finishes))
+        self._loop.call_soon_threadsafe(self._tell, futures, ready, now, len(finishes))
 
     def _claim(self, connection: apsw.Connection, now: int) -> str:
-        bindings: dict[str, Any] = {"lane": "interactive", "most": self._claim_most}
+        bindings: dict[str, Any] = {"lane": LANE, "most": self._claim_most}
         rows: str = connection.execute(schema.READY, bindings).get
-        bindings = {"rows": rows, "now": now, "lease": "lease-1", "worker": "worker-1"}
+        lease = str(uuid_utils.uuid7())
+        bindings = {"rows": rows, "now": now, "lease": lease, "worker": self._worker}
         _write(connection, schema.CLAIM, bindings)
         return rows
 
-    def _tell(self, futures: list[Future], claimed: list[Row], finished: int) -> None:
+    def _tell(self, futures: list[Future], claimed: list[Row], now: int, finished: int) -> None:
         """On the loop: one call for a whole commit."""
         for future in futures:
             future.set_result(None)
-        self._committed(claimed, finished)
+        self._committed(claimed, now, finished)
 
 
 def _taken(queue: deque[Any]) -> list[Any]:

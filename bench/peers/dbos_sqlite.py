@@ -54,10 +54,10 @@ async def _all_succeeded(store: Path, tasks: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--tasks", type=int, default=1_000)
+    parser.add_argument("--size", type=int, default=1_000, help="tasks")
     words = parser.parse_args()
     with scratch_folder() as folder:
-        print_measured(asyncio.run(measure(folder / "dbos.sqlite", words.tasks)))
+        print_measured(asyncio.run(measure(folder / "dbos.sqlite", words.size)))
         DBOS.destroy()
 
 

@@ -31,7 +31,7 @@ class WorkerProcess:
         os.mkfifo(pipe)
         self._reader = os.fdopen(os.open(pipe, os.O_RDWR), "r", encoding="ascii")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module, "worker", "--tasks", str(tasks)],
+            [sys.executable, "-m", module, "worker", "--size", str(tasks)],
             env={**os.environ, _SAY: str(pipe)},
             stdout=subprocess.DEVNULL,
         )
@@ -54,6 +54,10 @@ class WorkerProcess:
     def done_at(self) -> float:
         """Wait for the last task; the monotonic time at which it was done."""
         return float(self._said())
+
+    def stamps(self) -> list[float]:
+        """Wait for the last task; how long each took to its handler, in milliseconds."""
+        return [float(text) for text in self._said().split()]
 
     def _said(self) -> str:
         last = time.monotonic() + _PATIENCE
@@ -78,6 +82,24 @@ class Countdown:
             say(repr(time.monotonic()))
 
 
+class Stamps:
+    """Notes how long each task took to its handler, in the worker process; from any thread."""
+
+    def __init__(self, tasks: int) -> None:
+        self._tasks = tasks
+        self._seen: list[tuple[int, float]] = []
+        self._lock = threading.Lock()
+
+    def one(self, sent: int) -> None:
+        """`sent` in nanoseconds of the monotonic clock, which Linux shares between processes."""
+        took = (time.monotonic_ns() - sent) / 1e6
+        with self._lock:
+            self._seen.append((sent, took))
+            done = len(self._seen) == self._tasks
+        if done:
+            say(" ".join(f"{took:.3f}" for _, took in sorted(self._seen)))
+
+
 def say(line: str) -> None:
     """One line to the process that started this worker."""
     with Path(os.environ[_SAY]).open("w", encoding="ascii") as pipe:
@@ -88,6 +110,6 @@ def run_as(measure: Callable[[int], None], work: Callable[[int], None]) -> None:
     """The command line of a peer: without a word it measures, with `worker` it works."""
     parser = argparse.ArgumentParser()
     parser.add_argument("role", nargs="?", choices=["measure", "worker"], default="measure")
-    parser.add_argument("--tasks", type=int, default=20_000)
+    parser.add_argument("--size", type=int, default=20_000, help="tasks")
     words = parser.parse_args()
-    (work if words.role == "worker" else measure)(words.tasks)
+    (work if words.role == "worker" else measure)(words.size)

@@ -1,0 +1,53 @@
+"""The task types that are measured."""
+
+import asyncio
+import time
+
+from pydantic import BaseModel
+
+from stagepost import App, Context
+
+app = App()
+
+
+class Number(BaseModel):
+    """A small input, so that a task has one."""
+
+    number: int
+
+
+@app.task("noop")
+async def noop(ctx: Context, request: Number) -> None:
+    """Do nothing."""
+    del ctx, request
+
+
+class Sent(BaseModel):
+    """When the caller began to submit: nanoseconds of the clock that this machine shares."""
+
+    sent: int
+
+
+@app.task("stamp")
+async def stamp(ctx: Context, request: Sent) -> float:
+    """Return how long ago the submit was begun, in milliseconds."""
+    del ctx
+    return (time.monotonic_ns() - request.sent) / 1e6
+
+
+class Ticks(BaseModel):
+    """Progress at `first` and every `every` seconds after it, `times` times, and then a pause."""
+
+    first: float
+    every: float
+    times: int
+
+
+@app.task("tick")
+async def tick(ctx: Context, request: Ticks) -> None:
+    """Say at each tick its number and when it was said."""
+    for number in range(request.times):
+        await asyncio.sleep(request.first + number * request.every - time.monotonic())
+        await ctx.progress(number % 100, f"{number}:{time.monotonic_ns()}")
+    # Ends only when the last tick of every other task has been measured.
+    await asyncio.sleep(request.every + 60)

@@ -1,0 +1,121 @@
+"""Server processes under load: the real `stagepost up`, and the bare one beside it."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+
+from bench.runner import ROOT
+
+HOST = "127.0.0.1"
+
+_START = 60.0  # seconds
+_STOP = 30.0
+_HURRY = 2.0  # seconds after which a stop is asked for once more
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A process that answers at a port. `pid` is of the one that serves."""
+
+    port: int
+    pid: int
+
+    @property
+    def resident(self) -> int:
+        """Bytes of memory in use."""
+        pages = Path(f"/proc/{self.pid}/statm").read_text(encoding="ascii").split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    @property
+    def cpu(self) -> float:
+        """Seconds that its threads have computed so far."""
+        text = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii")
+        user, system = text.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def stagepost(
+    data: Path, *, slots: int, settings: Mapping[str, str] | None = None
+) -> Iterator[Server]:
+    """`stagepost up` with the task types of `bench.apps`."""
+    words = ["up", "--port", "0", "--data", str(data), "--app", "bench.apps:app"]
+    command = [sys.executable, "-m", "stagepost", *words, "--concurrency", str(slots)]
+    with _running(command, settings or {}) as (port, process):
+        yield Server(port, _only_child(process.pid))
+        _stop(process)
+
+
+@contextmanager
+def bare() -> Iterator[Server]:
+    """The bare server, killed in the end: it has nothing to lose."""
+    with _running([sys.executable, "-m", "bench.bare_server"], {}) as (port, process):
+        yield Server(port, process.pid)
+
+
+def get(port: int, path: str) -> bytes:
+    """The body of a 200. Raises SystemExit for any other answer."""
+    connection = HTTPConnection(HOST, port, timeout=30)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        body = answer.read()
+    finally:
+        connection.close()
+    if answer.status != 200:
+        raise SystemExit(f"GET {path} was answered with {answer.status}: {body[:500]!r}")
+    return body
+
+
+def _only_child(pid: int) -> int:
+    """The process that serves; the one that was started supervises it."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    return int(children[0])
+
+
+@contextmanager
+def _running(
+    command: Sequence[str], settings: Mapping[str, str]
+) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
+    process = subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, **settings}, stdout=subprocess.PIPE
+    )
+    try:
+        yield _ready(process), process
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def _ready(process: "subprocess.Popen[bytes]") -> int:
+    """The port, once it says `ready http://host:port`."""
+    assert process.stdout is not None
+    last = time.monotonic() + _START
+    said = b""
+    while b"\n" not in said:
+        readable, _, _ = select.select([process.stdout], [], [], max(0.0, last - time.monotonic()))
+        piece = os.read(process.stdout.fileno(), 4096) if readable else b""
+        if not piece:
+            raise SystemExit(f"the server did not come up; it said {said!r}")
+        said += piece
+    return int(said.split()[1].rpartition(b":")[2])
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    """Ask it to end, and once more, which cuts what runs where it is."""
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(_HURRY)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGTERM)
+        process.wait(_STOP)

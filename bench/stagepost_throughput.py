@@ -1,0 +1,88 @@
+"""The embedded engine: no-op tasks submitted one by one, in one process."""
+
+import argparse
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import uvloop
+from uuid_utils import uuid7
+
+from bench.apps import Number, app
+from bench.completed import check_completed
+from bench.program import Measured, print_measured, scratch_folder
+from stagepost.bus import Bus, Committed, Token
+from stagepost.settings import Settings
+from stagepost.stores.sqlite.folder import DATABASE
+from stagepost.wiring import Engine, open_engine
+
+IN_FLIGHT = 1_000
+SLOTS = 512
+_TIMEOUT = 240.0
+
+
+class Completions:
+    """Counts, on the bus, the completions that commits have made durable; slows nothing down."""
+
+    def __init__(self, tasks: int) -> None:
+        self.commits = 0
+        self.last = asyncio.get_running_loop().create_future()
+        """Done when so many tasks are completed, with the time of it."""
+        self._left = tasks
+
+    def committed(self, news: Committed) -> None:
+        self.commits += 1
+        self._left -= news.counts.get(("noop", "interactive", "completed"), 0)
+        if self._left == 0 and not self.last.done():
+            self.last.set_result(time.perf_counter())
+
+    def token(self, task_id: str, token: Token) -> None:
+        del task_id, token
+
+
+async def measure(folder: Path, tasks: int) -> Measured:
+    """From the first submit to the last durable completion."""
+    first = str(uuid7())
+    settings = Settings(data=folder, concurrency=SLOTS)
+    async with open_engine(settings, app) as engine, _counting(engine.bus, tasks) as completions:
+        await asyncio.sleep(0.2)
+        started = time.perf_counter()
+        async with asyncio.TaskGroup() as group:
+            for number in range(IN_FLIGHT):
+                group.create_task(_submitter(engine, range(number, tasks, IN_FLIGHT)))
+        seconds = await asyncio.wait_for(completions.last, _TIMEOUT) - started
+    check_completed(folder / DATABASE, first, tasks)
+    notes = f"{SLOTS} slots, {completions.commits} commits"
+    return Measured("stagepost", tasks, seconds, durable=True, notes=notes)
+
+
+@asynccontextmanager
+async def _counting(bus: Bus, tasks: int) -> AsyncIterator[Completions]:
+    completions = Completions(tasks)
+    stop = bus.listen(completions)
+    try:
+        yield completions
+    finally:
+        stop()
+
+
+async def _submitter(engine: Engine, numbers: range) -> None:
+    for number in numbers:
+        await engine.client.submit("noop", Number(number=number))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--size", type=int, default=20_000, help="tasks")
+    parser.add_argument(
+        "--data", type=Path, help="an existing data folder; a fresh one if left out"
+    )
+    words = parser.parse_args()
+    with scratch_folder() as folder:
+        print_measured(uvloop.run(measure(words.data or folder, words.size)))
+
+
+if __name__ == "__main__":
+    main()
