@@ -27,6 +27,7 @@ ENDS = [
     ("interrupt", "BUG", 2, "KeyboardInterrupt"),
     ("branch-exit", "BUG", 2, "SystemExit"),
     ("cancelled", "BUG", 2, "CancelledError"),
+    ("generator-exit", "BUG", 2, "GeneratorExit"),
     ("group", "INVALID_INPUT", 1, "from within a group"),
     ("unserialisable", "BUG", 2, "TypeError"),
     ("huge", "BUG", 2, "ValueError"),

@@ -103,9 +103,9 @@ class Executor:
                 outcome = await self._in_child(running, journal, task_type)
             else:
                 outcome = await self._here(running, journal, task_type)
-        except GeneratorExit:
-            raise  # its event loop has closed around it
-        except BaseException as error:  # noqa: BLE001  # every end of a handler is an outcome
+        except BaseException as error:  # every end of a handler is an outcome
+            if isinstance(error, GeneratorExit) and not _executes(running):
+                raise  # its event loop has closed around it
             return self._ended(running, journal, task_type, error)
         if running.gate.unwinding:
             # It was told to end and swallowed that: what it returned is not to be trusted.
@@ -184,6 +184,14 @@ class Executor:
             await insist(lambda: self._store.settle(claim.lease, Failed(failure, None)))
         except LeaseLost as error:
             _log.warning("%s", error, extra=_marks(claim))
+
+
+def _executes(running: Running) -> bool:
+    """Whether its own asyncio task is what the event loop executes at this moment."""
+    try:
+        return asyncio.current_task() is running.asyncio_task
+    except RuntimeError:  # no event loop runs
+        return False
 
 
 def _outcome_of_stop(running: Running, task_type: TaskType) -> Outcome | None:

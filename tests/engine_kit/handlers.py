@@ -99,6 +99,8 @@ async def fail(ctx: Context, request: Ask) -> Any:  # noqa: PLR0912  # a list of
             await asyncio.gather(leave(), asyncio.sleep(0.05))
         case "cancelled":
             raise asyncio.CancelledError
+        case "generator-exit":
+            raise GeneratorExit
         case "group":
             async with asyncio.TaskGroup() as group:
                 group.create_task(refuse())
