@@ -86,11 +86,20 @@ async def test_a_child_that_dies_by_a_signal_is_replaced_and_announced_once(rig:
 
 
 async def test_a_child_that_asks_to_be_replaced_is(rig: Rig) -> None:
-    code = await rig.supervisor(
-        "say(b'r'); sys.exit(70 if number < 6 else 0)"  # more often than the failed starts allowed
-    ).run()
-    assert code == 0
-    await rig.lives(6)
+    supervisor = rig.supervisor(
+        "if number == 6: sys.exit(4)\n"  # more often than the failed starts allowed
+        "say(b'r'); sys.exit(70)"
+    )
+    assert await supervisor.run() == 4
+    assert len(list(rig.folder.iterdir())) == 6
+
+
+@pytest.mark.parametrize("code", [0, 3, 4])
+async def test_an_exit_behind_the_first_sign_is_no_refusal(rig: Rig, code: int) -> None:
+    # A handler may have called os._exit.
+    supervisor = rig.supervisor(f"if number == 2: sys.exit(2)\nsay(b'.'); os._exit({code})")
+    assert await supervisor.run() == 2
+    assert len(list(rig.folder.iterdir())) == 2
 
 
 @pytest.mark.parametrize("code", [2, 4])
@@ -124,9 +133,9 @@ async def test_a_child_that_falls_silent_is_killed_and_replaced(rig: Rig) -> Non
 
 async def test_before_its_first_sign_a_child_may_take_longer(rig: Rig) -> None:
     patience = Patience(silence=0.1, start=30, first_delay=0.01)
-    supervisor = rig.supervisor("time.sleep(2); say(b'r'); sys.exit(4)", patience)
+    supervisor = rig.supervisor("time.sleep(2); sys.exit(4)", patience)
     assert await supervisor.run() == 4
-    assert rig.announced == ["ready"]
+    assert len(list(rig.folder.iterdir())) == 1
 
 
 async def test_a_stop_lets_the_child_drain_and_ends_with_0(rig: Rig) -> None:

@@ -74,11 +74,12 @@ async def _serve(settings: Settings, app: App, shared: _Shared) -> int:
     supervised = Supervised(shared.pipe)
     supervised.obey()
     async with open_engine(settings, app) as engine:
+        # What is refused is refused before the first sign of life (see supervisor).
+        await _first_key(engine, shared.stdout)
         beating = asyncio.create_task(
             supervised.beat(min(_BEAT, settings.stall_after / 4)), name="signs of life"
         )
         try:
-            await _first_key(engine, shared.stdout)
             healthy = await _answer(engine, supervised, shared.listener)
         finally:
             beating.cancel()

@@ -5,8 +5,10 @@ died is replaced. It knows nothing of tasks; what a dead child had claimed, the 
 when it opens the store.
 
 A child tells over a pipe that its main loop turns (a dot) and that it answers (an `r`). It is
-replaced when it dies by a signal, ends with 70, or is silent for too long; it is believed when it
-refuses. It ends with the supervisor, however that ends (see lifeline).
+replaced when it dies by a signal, ends with 70, or is silent for too long. Whatever other code it
+ends with before its first sign is believed: it has refused. Behind that it may be a handler's,
+which must not end the service, and the child is replaced too. It ends with the supervisor, however
+that ends (see lifeline).
 """
 
 import asyncio
@@ -177,6 +179,8 @@ class Supervisor:
             return ended.result()
         finally:
             self._life = None
+            with contextlib.suppress(BlockingIOError):
+                self._hear(life)  # its last words
             asyncio.get_running_loop().remove_reader(life.pulses)
             os.close(life.pulses)
 
@@ -200,7 +204,7 @@ class Supervisor:
                 return 0
             _log.error("the server %s while it drained; the next start goes on", _end(code))
             return 1
-        return None if code < 0 or code == REPLACE_ME else code
+        return None if code < 0 or code == REPLACE_ME or life.heard else code
 
 
 def _end(code: int) -> str:
