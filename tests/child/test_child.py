@@ -105,6 +105,14 @@ async def test_a_child_that_dies_says_how() -> None:
     assert not child.usable
 
 
+async def test_a_child_that_dies_is_noticed_and_what_it_forked_dies_too(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    child = await Child.start()
+    with pytest.raises(ChildDied, match=f"signal {int(signal.SIGKILL)}"):
+        await child.run_function(handlers.fork_and_die, (str(log),), {})
+    await until(lambda: not alive(int(lines(log)[0])))
+
+
 async def test_arguments_that_cannot_travel_are_told_and_cost_no_child() -> None:
     children = Children()
     with pytest.raises(TypeError, match="between processes"):

@@ -31,6 +31,8 @@ from stagepost.running import Stop
 _log = logging.getLogger("stagepost.child")
 
 _REAP: Final = 5.0  # seconds that a killed process may take to be gone
+_LOOK: Final = 0.25  # seconds between two looks whether a process at work lives
+_LAST_WORDS: Final = 0.5  # seconds for what a process that has ended said before
 
 
 class ChildDied(StagepostError):  # it says what happened
@@ -48,7 +50,7 @@ class Child:
     @property
     def usable(self) -> bool:
         """False once it was killed or has died by itself."""
-        return self.alive and self._process.poll() is None
+        return self.alive and not self._has_ended()
 
     @property
     def pid(self) -> int:
@@ -66,7 +68,7 @@ class Child:
         command = [sys.executable, "-m", "stagepost.child", str(theirs.fileno()), str(os.getpid())]
         with theirs:
             process = subprocess.Popen(  # noqa: ASYNC220, S603  # see above; our own interpreter
-                command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL
+                command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, process_group=0
             )
         try:
             reader, writer = await asyncio.open_connection(sock=ours)
@@ -107,10 +109,12 @@ class Child:
         self._pipe.writer.close()
 
     async def kill(self) -> None:
-        """End the process at once and wait until it is gone."""
+        """End the process at once, with what it has started, and wait until it is gone."""
         self.hang_up()
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGKILL)
+        # It leads a group of its own. Once it was reaped, its number could be another's.
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
         try:
             await asyncio.to_thread(self._process.wait, _REAP)
         except subprocess.TimeoutExpired:
@@ -118,6 +122,7 @@ class Child:
 
     async def _work(self, work: RunHandler | RunFunction, journal: Journal | None) -> Done:
         asking: set[asyncio.Task[None]] = set()
+        watching = asyncio.create_task(self._hang_up_at_its_end(), name="end of a child")
         try:
             await self._pipe.send(work)
             while (message := await self._pipe.receive()) is not None:
@@ -136,10 +141,26 @@ class Child:
             await asyncio.shield(self.kill())
             raise
         finally:
+            watching.cancel()
             for answer in asking:
                 answer.cancel()
         await self.kill()
         raise ChildDied(f"The process that ran the task has died ({self._ending()}).")
+
+    async def _hang_up_at_its_end(self) -> None:
+        # What it has forked may hold its end of the pipe open and live on.
+        while not self._has_ended():
+            await asyncio.sleep(_LOOK)
+        await asyncio.sleep(_LAST_WORDS)
+        self.hang_up()
+
+    def _has_ended(self) -> bool:
+        if sys.platform == "linux" and self._process.returncode is None:
+            # Not reaped by a look, so that its group can still be killed.
+            look = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            with contextlib.suppress(ChildProcessError):
+                return os.waitid(os.P_PID, self.pid, look) is not None
+        return self._process.poll() is not None
 
     def _ending(self) -> str:
         code = self._process.returncode
