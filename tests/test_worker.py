@@ -273,6 +273,18 @@ async def test_a_handlers_loop_that_ends_has_the_worker_replaced(tmp_path: Path)
         await working
 
 
+async def test_a_handler_that_cancels_everything_in_its_loop_ends_only_tasks(
+    tmp_path: Path,
+) -> None:
+    async with running(app, tmp_path) as engine:
+        culprit = await engine.client.submit("fail", {"how": "cancel-all"})
+        view = await finished(engine, culprit.task_id)
+        assert (view.task.status, view.task.failure_kind) == (Status.DEAD_LETTER, "BUG")
+        after = await engine.client.submit("plain", {"n": 1})
+        assert (await finished(engine, after.task_id)).task.status is Status.COMPLETED
+        assert not engine.worker.stuck
+
+
 class Reluctant(SqliteStore):
     """A store that refuses the first writes of each kind."""
 

@@ -57,7 +57,12 @@ class Slots:
         """Claim and run until told to drain."""
         try:
             while not self._draining:
-                await self._turn()
+                try:
+                    await self._turn()
+                except asyncio.CancelledError:
+                    if self._draining:
+                        raise
+                    _go_on()
         finally:
             self._working = False
             self._end_all()
@@ -132,3 +137,12 @@ class Slots:
             await insist(lambda: self._store.settle(claim.lease, Drained()))
         except LeaseLost as error:
             _log.info("%s", error)
+
+
+def _go_on() -> None:
+    # Somebody's code has cancelled every asyncio task in the loop, as programs do at their end. It
+    # must not have the whole process replaced, again at each of its attempts.
+    _log.error("a handler has cancelled asyncio tasks that are not its own; the worker goes on")
+    current = asyncio.current_task()
+    if current is not None:
+        current.uncancel()

@@ -109,6 +109,10 @@ async def fail(ctx: Context, request: Ask) -> Any:  # noqa: PLR0912  # a list of
             await asyncio.gather(leave(), asyncio.sleep(0.05))
         case "cancelled":
             raise asyncio.CancelledError
+        case "cancel-all":
+            for each in asyncio.all_tasks():
+                each.cancel()
+            await asyncio.sleep(0)
         case "generator-exit":
             raise GeneratorExit
         case "group":
