@@ -149,7 +149,7 @@ class Child:
 
     async def _hang_up_at_its_end(self) -> None:
         # What it has forked may hold its end of the pipe open and live on.
-        while not self._has_ended():
+        while not self._has_ended():  # noqa: ASYNC110  # no event tells of it everywhere
             await asyncio.sleep(_LOOK)
         await asyncio.sleep(_LAST_WORDS)
         self.hang_up()
