@@ -106,14 +106,14 @@ def _words() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *BENCHMARKS])
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the JSON there too")
-    parser.add_argument("--pairs", type=int, default=5, help="interleaved pairs, at most (5)")
+    parser.add_argument("--pairs", type=int, help="at most so many interleaved pairs")
     parser.add_argument("--no-peers", dest="peers", action="store_false", help="leave peers out")
     parser.add_argument("--quick", action="store_true", help="tiny sizes; the figures say nothing")
     parser.add_argument(
         "--write-docs", action="store_true", help=f"put the tables into {page.PAGE}"
     )
     words = parser.parse_args()
-    if words.pairs < 1:
+    if words.pairs is not None and words.pairs < 1:
         parser.error("--pairs is at least 1")
     if words.write_docs and words.quick:
         parser.error("the figures of a quick run are not worth writing down")

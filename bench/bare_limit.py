@@ -11,7 +11,7 @@ LEAST = 30_000.0
 
 def run(session: Session) -> Result:
     """As many runs as there would be pairs."""
-    runs = [session.rate(LIMIT) for _ in range(session.at_most(5))]
+    runs = [session.rate(LIMIT) for _ in range(session.pairs_of(5))]
     rates = spread([run.rate for run in runs])
     how = f"{runs[0].tasks:,} tasks; {runs[0].notes}"
     table = Table(

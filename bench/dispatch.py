@@ -19,7 +19,7 @@ def run(session: Session) -> Result:
     """Three rounds of ten seconds each."""
     programs = (CLIENT, HTTP, *(DISPATCH_PEERS if session.peers else ()))
     runs = {program.name: partial(session.figures, program) for program in programs}
-    rounds = in_turn(runs, session.at_most(3))
+    rounds = in_turn(runs, session.pairs_of(3))
     targets = [
         at_most(f"submit to handler start, {way}, {figure}", measured, bound, " ms")
         for program, way in ((CLIENT, "client"), (HTTP, "HTTP"))

@@ -21,7 +21,7 @@ def run(session: Session) -> Result:
     comparison = interleaved(
         partial(session.rate, STAGEPOST, "--data", str(folder)),
         partial(session.rate, STAGEPOST),
-        1 if session.quick else PAIRS,
+        session.pairs_of(PAIRS),
     )
     ratio = spread(comparison.ratios)
     lost = round(100 * (1 - ratio["median"]), 1)

@@ -20,8 +20,8 @@ _COSTS = {"KiB a stream": 1, "CPU %": 1}
 def run(session: Session) -> Result:
     """Three rounds with ticks; memory differs so little that two do for the idle streams."""
     idle = ("--idle", "1") if session.quick else ()
-    live = in_turn(_runs(session, (PROGRESS, BARE_PROGRESS)), session.at_most(3))
-    quiet = in_turn(_runs(session, (IDLE, BARE_IDLE), *idle), session.at_most(2))
+    live = in_turn(_runs(session, (PROGRESS, BARE_PROGRESS)), session.pairs_of(3))
+    quiet = in_turn(_runs(session, (IDLE, BARE_IDLE), *idle), session.pairs_of(2))
     streams, open_ = session.size_of(PROGRESS), session.size_of(IDLE)
     p99 = live.spread(PROGRESS.name, "p99 ms")["median"]
     memory = quiet.spread(IDLE.name, "KiB a stream")["median"]

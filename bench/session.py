@@ -14,19 +14,22 @@ from bench.programs import Program
 class Session:
     """One call of `make bench`.
 
-    `folder` is gone after it. A quick one takes one pair of each comparison at a tiny size, and its
-    figures say nothing. Without `peers` nothing is compared with them.
+    `folder` is gone after it. `pairs` is the most that any benchmark takes. A quick one takes one
+    pair of each comparison at a tiny size, and its figures say nothing. Without `peers` nothing is
+    compared with them.
     """
 
     folder: Path
     environment: Mapping[str, str]
-    pairs: int = 5
+    pairs: int | None = None
     quick: bool = False
     peers: bool = True
 
-    def at_most(self, pairs: int) -> int:
-        """How many pairs a benchmark takes that needs no more than so many."""
-        return 1 if self.quick else min(self.pairs, pairs)
+    def pairs_of(self, own: int) -> int:
+        """How many pairs a benchmark takes whose own number this is."""
+        if self.quick:
+            return 1
+        return own if self.pairs is None else min(own, self.pairs)
 
     def rate(self, program: Program, *words: str) -> Measured:
         """One run of a program that counts tasks, noted on standard error."""

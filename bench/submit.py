@@ -18,7 +18,7 @@ _FIGURES = {"submits/s": 0, "p50 ms": 2, "p99 ms": 2, "max ms": 1}
 def run(session: Session) -> Result:
     """Three rounds are enough: each is ten seconds of load."""
     programs = {program.name: partial(session.figures, program) for program in (SUBMIT, CONSTANT)}
-    rounds = in_turn(programs, session.at_most(3))
+    rounds = in_turn(programs, session.pairs_of(3))
     rate = rounds.spread(SUBMIT.name, "submits/s")["median"]
     p50 = rounds.spread(SUBMIT.name, "p50 ms")["median"]
     targets: list[Target] = [

@@ -21,7 +21,7 @@ def run(session: Session) -> Result:
     others = [LIMIT, *(PEERS if session.peers else ())]
     comparisons = {
         other.name: interleaved(
-            partial(session.rate, STAGEPOST), partial(session.rate, other), session.at_most(5)
+            partial(session.rate, STAGEPOST), partial(session.rate, other), session.pairs_of(5)
         )
         for other in others
     }
