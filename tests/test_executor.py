@@ -261,6 +261,20 @@ async def test_a_running_task_past_its_deadline_is_a_dead_letter(tmp_path: Path)
         assert saved == len(lines(log)), "the step in flight was finished and saved"
 
 
+async def test_the_engines_file_work_waits_for_no_thread_of_a_handler(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with running(app, tmp_path) as engine:
+        busy = await engine.client.submit("busy-threads", {"log": str(log)})
+        await reached(engine, busy.task_id, Status.RUNNING)
+        large = await engine.client.submit("fail", {"how": "large"})
+        assert (await finished(engine, large.task_id)).task.status is Status.COMPLETED
+        hung = await engine.client.submit("sync-hang", {"log": str(tmp_path / "hung")})
+        assert (await finished(engine, hung.task_id)).task.failure_kind == "TIMEOUT"
+        assert (await engine.store.get(busy.task_id, ALL)).task.status is Status.RUNNING
+        log.touch()
+        assert (await finished(engine, busy.task_id)).task.status is Status.COMPLETED
+
+
 async def test_a_thread_that_hangs_holds_up_neither_its_task_nor_the_end(tmp_path: Path) -> None:
     async with running(app, tmp_path) as engine:
         submitted = await engine.client.submit("hung-thread", {"log": str(tmp_path / "log")})

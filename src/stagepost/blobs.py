@@ -45,3 +45,7 @@ class Blobs(Protocol):
     async def delete(self, key: str) -> None:
         """Remove a blob; one that is gone already is no error."""
         ...
+
+    async def close(self) -> None:
+        """Let go of what it works with; nothing is asked of it any more."""
+        ...

@@ -75,6 +75,7 @@ async def open_engine(
             yield engine
     finally:
         await engine.broker.close()
+        await engine.blobs.close()
         await engine.store.close()
 
 

@@ -31,6 +31,8 @@ async def test_one_file_a_blob_that_only_its_owner_reads(tmp_path: Path) -> None
     with nothing_left():
         blobs = FolderBlobs(tmp_path / "blobs")
         await blobs.put(key, one(b"x"), limit=1)
+        await blobs.close()
+    blobs = FolderBlobs(tmp_path / "blobs")
     path = tmp_path / "blobs" / key[-2:] / key
     assert await blobs.path(key) == path
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
@@ -183,4 +185,5 @@ async def test_a_sender_that_is_slow_to_fail_leaves_no_open_file(tmp_path: Path)
         blobs = FolderBlobs(tmp_path / "blobs")
         for _ in range(5):
             await refused(blobs.put(new_id(), breaking(), limit=9), RuntimeError)
+        await blobs.close()
     assert files(tmp_path) == []

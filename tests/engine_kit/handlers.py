@@ -253,6 +253,18 @@ async def stubborn(ctx: Context, request: Ask) -> str:
     return "made up"
 
 
+@app.task("busy-threads", timeout="30s")
+async def busy_threads(ctx: Context, request: Ask) -> None:
+    """Keeps every default thread of the event loop busy until the file `log` is there."""
+
+    def until_there() -> None:
+        limit = time.monotonic() + 20
+        while time.monotonic() < limit and not Path(request.log).exists():
+            time.sleep(0.02)
+
+    await asyncio.gather(*(asyncio.to_thread(until_there) for _ in range(64)))
+
+
 @app.task("wait", timeout="30s")
 async def wait(ctx: Context, request: Ask) -> str:
     note(request.log, f"began {ctx.attempt}")

@@ -6,6 +6,8 @@ import hashlib
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar
 
@@ -14,6 +16,7 @@ from stagepost.errors import Conflict, NotFound, StoreRefused, StoreUnavailable
 
 Answer = TypeVar("Answer")
 
+_THREADS: Final = 8
 _KEY: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -25,6 +28,8 @@ class FolderBlobs:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        # Its own: an event loop's default threads may all be busy with what handlers run in them.
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="stagepost-blobs")
         try:
             _make(folder)
         except OSError as error:
@@ -38,14 +43,14 @@ class FolderBlobs:
         writing = _Writing(self._path(key))
         digest, size = hashlib.sha256(), 0
         try:
-            await _in_thread(writing.begin)
+            await self._to_its_end(writing.begin)
             async for chunk in chunks:
                 size += len(chunk)
                 if size > limit:
                     raise ValueError(f"more than {limit} bytes")
                 digest.update(chunk)
-                await _in_thread(writing.add, chunk)
-            await _in_thread(writing.seal)
+                await self._to_its_end(writing.add, chunk)
+            await self._to_its_end(writing.seal)
         finally:
             writing.end()
         return Stored(size, digest.hexdigest())
@@ -54,21 +59,21 @@ class FolderBlobs:
         """The whole blob."""
         path = self._path(key)
         with _reading(key):
-            return await asyncio.to_thread(path.read_bytes)
+            return await self._run(path.read_bytes)
 
     async def stream(self, key: str, *, chunk: int = 256 * 1024) -> AsyncIterator[bytes]:
         """The blob in pieces."""
         path = self._path(key)
         with _reading(key):
-            file = await asyncio.to_thread(path.open, "rb")
+            file = await self._run(lambda: path.open("rb"))
         with file:
-            while piece := await _read(key, file, chunk):
+            while piece := await self._read(key, file, chunk):
                 yield piece
 
     async def path(self, key: str) -> Path:
         """The blob's own file."""
         path = self._path(key)
-        if not await asyncio.to_thread(path.is_file):
+        if not await self._run(path.is_file):
             raise _gone(key)
         return path
 
@@ -77,7 +82,27 @@ class FolderBlobs:
         target = self._path(key)
         with _disk_errors("changed"):
             for path in (target, _partial(target)):
-                await asyncio.to_thread(path.unlink, missing_ok=True)
+                await self._run(partial(path.unlink, missing_ok=True))
+
+    async def close(self) -> None:
+        """End its threads, once they have done what they are at."""
+        await asyncio.to_thread(self._threads.shutdown)
+
+    async def _read(self, key: str, file: BinaryIO, size: int) -> bytes:
+        with _reading(key):
+            return await self._run(file.read, size)
+
+    async def _to_its_end(self, call: Callable[..., Answer], *arguments: Any) -> Answer:
+        """Run it, also if the caller is cancelled: nobody may close a file under a write."""
+        running = asyncio.ensure_future(self._run(call, *arguments))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.gather(running, return_exceptions=True)
+            raise
+
+    def _run(self, call: Callable[..., Answer], *arguments: Any) -> asyncio.Future[Answer]:
+        return asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
     def _path(self, key: str) -> Path:
         if not _KEY.fullmatch(key):
@@ -162,21 +187,6 @@ def _sync(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-async def _in_thread(call: Callable[..., Answer], *arguments: Any) -> Answer:
-    """Run to its end even if the caller is cancelled: nobody may close a file under a write."""
-    running = asyncio.ensure_future(asyncio.to_thread(call, *arguments))
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.gather(running, return_exceptions=True)
-        raise
-
-
-async def _read(key: str, file: BinaryIO, size: int) -> bytes:
-    with _reading(key):
-        return await asyncio.to_thread(file.read, size)
 
 
 def _gone(key: str) -> NotFound:

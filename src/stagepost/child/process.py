@@ -31,6 +31,7 @@ from stagepost.running import Stop
 _log = logging.getLogger("stagepost.child")
 
 _REAP: Final = 5.0  # seconds that a killed process may take to be gone
+_POLL: Final = 0.005  # seconds
 _LOOK: Final = 0.25  # seconds between two looks whether a process at work lives
 _LAST_WORDS: Final = 0.5  # seconds for what a process that has ended said before
 
@@ -115,9 +116,12 @@ class Child:
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
+        # Not in one of the event loop's own threads, which handlers may keep busy or have ended.
         try:
-            await asyncio.to_thread(self._process.wait, _REAP)
-        except subprocess.TimeoutExpired:
+            async with asyncio.timeout(_REAP):
+                while self._process.poll() is None:  # noqa: ASYNC110  # no event tells of it
+                    await asyncio.sleep(_POLL)
+        except TimeoutError:
             _log.error("child process %d does not end although it was killed", self.pid)
 
     async def _work(self, work: RunHandler | RunFunction, journal: Journal | None) -> Done:
