@@ -26,6 +26,8 @@ class Ask(BaseModel):
     log: str
     steps: int = 3
     pause: float = 0.01
+    hesitant: bool = False
+    """Another claim waits after its first step: one that still runs gets ahead of what it knows."""
 
 
 async def step(task_id: str, name: str, log: str, pause: float) -> int:
@@ -45,10 +47,22 @@ async def _walk(ctx: Context, ask: Ask) -> int:
     for number in range(ask.steps):
         name = f"step-{number}"
         total += await ctx.step(
-            name, step, ctx.task_id, name, ask.log, ask.pause, progress=number * 10
+            name,
+            step,
+            ctx.task_id,
+            name,
+            ask.log,
+            ask.pause,
+            progress=number * 100 // ask.steps,
         )
         note(ask.log, f"saved {ctx.task_id} {name}")
+        if ask.hesitant and number == 0:
+            await asyncio.sleep(4 * ask.pause if ctx.task_id in _walked else 0)
+            _walked.add(ctx.task_id)
     return total
+
+
+_walked: set[str] = set()
 
 
 @app.task("walk", retry=QUICK)

@@ -57,7 +57,7 @@ async def taken_over(recorder: Recorder) -> list[str]:
     async with recorder.life() as life:
         for number in range(12):
             key = f"{number}"
-            life.submit(key, "walk", recorder.ask(key, steps=25, pause=0.1))
+            life.submit(key, "walk", recorder.ask(key, steps=25, pause=0.1, hesitant=True))
         await answered(life, recorder, list(recorder.log.asked))
         await life.idle()
     return await proven(recorder)
