@@ -242,6 +242,17 @@ class TestStreams:
         await until(lambda: engine.notifier.watchers == 0)
         assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
+    async def test_a_client_that_closes_with_a_request_behind_it(
+        self, engine: Engine, base: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        task_id = (await engine.submit()).task_id
+        async with connected(base) as (reader, writer):
+            writer.write(head(path=f"{API}/tasks/{task_id}/progress") + head())
+            await reader.readuntil(b"event: status")
+            await until(lambda: engine.notifier.watchers == 1)
+        await until(lambda: engine.notifier.watchers == 0)
+        assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
     async def test_a_server_that_stops_ends_them_first(self, engine: Engine) -> None:
         task_id = (await engine.submit()).task_id
         async with contextlib.AsyncExitStack() as stack:

@@ -2,15 +2,19 @@
 
 Its fast parser takes headers of any length, waits for them for ever, and reads on for ever behind a
 request that was refused before its end. `Protocol` bounds all three, answers what can't be parsed
-with a problem document, and lets the application cut a connection whose reader is stuck, for which
-ASGI has no word.
+with a problem document, tells a request that its client has gone even when others wait behind it,
+and lets the application cut a connection whose reader is stuck, for which ASGI has no word.
 """
 
 import asyncio
 from typing import Any, Final
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from stagepost.settings import Settings
 from stagepost.web.exchange import new_ids
@@ -41,6 +45,7 @@ class Protocol(HttpToolsProtocol):
     _leftover = 0
     _too_large = False
     _patience: asyncio.TimerHandle | None = None
+    _answered: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client has connected; it must say something soon."""
@@ -50,6 +55,10 @@ class Protocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
         self._stop_waiting()
+        if self._answered is not None:
+            # Uvicorn tells only the newest request; this one may have others waiting behind it.
+            self._answered.disconnected = True
+            self._answered.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -113,6 +122,10 @@ class Protocol(HttpToolsProtocol):
         )
         self.transport.write(STATUS_LINE[problem.kind.status] + head.encode() + body)
         self.transport.close()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answered = cycle
+        super()._start_asgi_task(cycle, app)
 
     def _idle(self) -> bool:
         # Stray line breaks between requests make uvicorn forget its keep-alive timer.
