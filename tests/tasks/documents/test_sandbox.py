@@ -81,7 +81,7 @@ async def test_the_child_sees_nothing_of_its_parent(
             folder = Path(f"/proc/{child.pid}")
             assert (folder / "environ").read_bytes() == b"LC_ALL=C.UTF-8\0"
             # Gone already: a parent that is killed leaves nothing behind.
-            assert os.readlink(folder / "cwd").endswith(" (deleted)")
+            assert str((folder / "cwd").readlink()).endswith(" (deleted)")
             assert {entry.name for entry in (folder / "fd").iterdir()} == {"0", "1", "2"}
             capabilities = (folder / "status").read_text()
             assert "CapEff:\t0000000000000000" in capabilities
