@@ -98,7 +98,10 @@ class HealthRoutes:
             raise StagepostError(str(error)) from error
 
     async def _disk(self) -> None:
-        free = await asyncio.to_thread(_free_bytes, self._parts.settings.folder)
+        try:
+            free = await asyncio.to_thread(_free_bytes, self._parts.settings.folder)
+        except OSError as error:
+            raise StagepostError(f"The data folder can't be read ({error.strerror}).") from error
         text = f"{free // (1024 * 1024)} MiB are free on the disk of the data folder."
         if free < _DISK_LEAST:
             raise StagepostError(text)
