@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from stagepost.tasks.contract_review.party import Role
 from stagepost.tasks.contract_review.report import Party, Side
+from stagepost.tasks.contract_review.roles import Role
 
 _MUTUAL = (
     r"either (?:of the )?part(?:y|ies)|each (?:of the )?part(?:y|ies)|both (?:of the )?parties"
