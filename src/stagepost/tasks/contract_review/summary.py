@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from stagepost.tasks.contract_review.checks import mechanical_checks
+from stagepost.tasks.contract_review.clause_label import clause_name
 from stagepost.tasks.contract_review.frame import Knowledge
 from stagepost.tasks.contract_review.key_terms import key_terms
 from stagepost.tasks.contract_review.labels import LEVEL, TYPE, word
@@ -128,13 +129,14 @@ def _actions(
 
 
 def _of_check(check: Check) -> Wording:
-    return Wording(f"Correct before signing: {check.message}", f"签署前更正：{check.message}")
+    en = f"Correct before signing. {check.message}"
+    return Wording(en, f"签署前更正。{check.message}")
 
 
 def _of_finding(finding: Finding) -> Wording:
     return Wording(
-        f"Clause {finding.clause}: {finding.suggestion} ({finding.risk})",
-        f"{finding.clause}：{finding.suggestion}（{finding.risk}）",
+        f"In {clause_name(finding.clause, 'en')}: {finding.suggestion} ({finding.risk})",
+        f"{clause_name(finding.clause, 'zh')}：{finding.suggestion}（{finding.risk}）",
     )
 
 
