@@ -33,13 +33,13 @@ def clause_label(path: tuple[str, ...], title: str, text: str) -> str:
         else:
             label = f"{label}, {number}"
     numbered = ", ".join(part for part in (annex, label) if part)
-    return numbered or shortened(title or text, WORDS_MOST)
+    words = title or text
+    return numbered or shortened(words, _WORDS_MOST_ZH if _HAN.search(words) else WORDS_MOST)
 
 
 def shortened(words: str, most: int) -> str:
-    """At most so many characters of a text (half of them in Chinese), cut between two words."""
+    """At most so many characters of a text, cut between two words, with "…" where it was cut."""
     words = " ".join(words.split())
-    most = min(most, _WORDS_MOST_ZH * most // WORDS_MOST) if _HAN.search(words[:most]) else most
     if len(words) <= most:
         return words
     head = words[:most]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from stagepost.tasks.contract_review.category_words import word
 from stagepost.tasks.contract_review.labels import (
     CHECK,
     LEVEL,
@@ -19,7 +20,6 @@ from stagepost.tasks.contract_review.labels import (
     SIDE,
     TERM,
     TYPE,
-    word,
 )
 from stagepost.tasks.contract_review.report import (
     Check,

@@ -17,6 +17,6 @@ class Wording:
         return self.zh if language == "zh" else self.en
 
 
-def counted(number: int, noun: str) -> str:
-    """A number with its English noun: "1 finding", "2 findings"."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number with its English noun: "1 finding", "2 findings", "3 entries"."""
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
