@@ -21,6 +21,7 @@ from stagepost.tasks.contract_review.report import (
     KeyTerm,
     MissingClause,
     Severity,
+    Side,
     rank,
 )
 from stagepost.tasks.contract_review.settle import folded, ranked, verbatim, without_mutual
@@ -95,7 +96,9 @@ def _paragraph(
     missing: tuple[MissingClause, ...],
     checks: tuple[Check, ...],
 ) -> str:
-    names = " / ".join((party.name or party.alias).rstrip(".") for party in knowledge.parties[:2])
+    sides = [_side(knowledge, side) for side in ("partyA", "partyB")]
+    names = Wording(" and ", " / ")(knowledge.language).join(side for side in sides if side)
+    names = names.rstrip(".")  # the sentence ends with one
     kind = TYPE[knowledge.contract_type]
     highs = sum(finding.severity == "HIGH" for finding in findings)
     themes = list(
@@ -116,6 +119,11 @@ def _paragraph(
         + (f"主要涉及：{'、'.join(themes)}。" if themes else "规则未发现风险。")
     )
     return Wording(en, zh)(knowledge.language)
+
+
+def _side(knowledge: Knowledge, side: Side) -> str:
+    """The names of all who stand on one side."""
+    return ", ".join(party.name or party.alias for party in knowledge.parties if party.side == side)
 
 
 def _actions(
