@@ -17,7 +17,8 @@ from stagepost.tasks.documents.document import Language
         (("ARTICLE X", "Section 10.7"), "Section 10.7"),
         (("SCHEDULE 1", "Chapter 2", "2", "c"), "SCHEDULE 1, Chapter 2, 2(c)"),
         (("第五条", "（一）"), "第五条（一）"),
-        (("附件一", "3"), "附件一, 3"),
+        (("附件一", "3"), "附件一，3"),
+        (("三", "2"), "三、2"),
     ],
 )
 def test_an_item_is_named_with_what_holds_it(path: tuple[str, ...], label: str) -> None:
@@ -45,6 +46,8 @@ def test_a_clause_without_a_number_is_named_by_its_title_or_first_words() -> Non
         ("Payment", "en", "“Payment”"),
         ("第七条", "zh", "第七条"),
         ("7.2", "zh", "7.2"),
+        ("六", "zh", "第六条"),
+        ("三、2", "zh", "第三条第2项"),
     ],
 )
 def test_no_name_says_clause_twice(label: str, language: Language, name: str) -> None:

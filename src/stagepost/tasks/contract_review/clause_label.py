@@ -17,13 +17,14 @@ _NAMED = re.compile(
 )
 _ITEM = re.compile(r"[(（]\w{1,5}[)）]|(?:[A-Za-z]|[ivxIVX]{2,5})[.)]?|\d{1,2}[)）]")
 _WHOLE = re.compile(r"(?:section|clause) ?\d|\d{1,3}\.\w|第\w{1,8}条", re.IGNORECASE)
+_HAN_NUMBER = re.compile(r"([一二三四五六七八九十]{1,3})(?:、(\d{1,3}))?")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
 def clause_label(path: tuple[str, ...], title: str, text: str) -> str:
     """A clause by its numbers from the outermost down, else by its title or its first words."""
     annex, label = "", ""
-    for number in (one.strip(" .:、") for one in path):
+    for number in (one.strip(" .:、，") for one in path):
         if _ANNEX.match(number):
             annex, label = number, ""
         elif _ITEM.fullmatch(number):
@@ -31,8 +32,8 @@ def clause_label(path: tuple[str, ...], title: str, text: str) -> str:
         elif not label or _WHOLE.match(number):
             label = number
         else:
-            label = f"{label}, {number}"
-    numbered = ", ".join(part for part in (annex, label) if part)
+            label = f"{label}{'、' if _HAN.search(label) else ', '}{number}"
+    numbered = ("，" if _HAN.search(annex) else ", ").join(part for part in (annex, label) if part)
     words = title or text
     return numbered or shortened(words, _WORDS_MOST_ZH if _HAN.search(words) else WORDS_MOST)
 
@@ -50,6 +51,8 @@ def shortened(words: str, most: int) -> str:
 
 def clause_name(label: str, language: Language) -> str:
     """A label within a sentence: "clause 7.2", "Section 7", “Payment”."""
+    if han := _HAN_NUMBER.fullmatch(label):
+        return f"第{han[1]}条" + (f"第{han[2]}项" if han[2] else "")
     if not label or _ANNEX.match(label) or _NAMED.match(label):
         return label
     if label[0].isdigit() or label[0] in "(（":
