@@ -122,12 +122,13 @@ def test_the_page_says_so_when_nothing_was_found() -> None:
 def test_a_short_clause_is_not_set_like_a_heading_but_titles_are() -> None:
     text = (
         'AGREEMENT between Ash Ltd (the "Supplier") and Elm Ltd (the "Customer").\n'
-        "2. Payment\n2.2 The Customer pays the fees on time\n2.3 Right of Renewal\nThe term may be"
-        " renewed once.\n"
+        "2. Payment\n2.1 If [***] or\n2.2 The Customer pays the fees on time\n"
+        "2.3 Right of Renewal\nThe term may be renewed once.\n"
     )
     drafted = draft(text)
     made = {row.clause.number: row for row in rows(review(drafted), drafted[0])}
     assert made["2"].heading
+    assert not made["2.1"].heading
     assert not made["2.2"].heading
     assert not any(piece.strong for piece in made["2.2"].pieces)
 

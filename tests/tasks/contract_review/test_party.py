@@ -40,6 +40,11 @@ _FORMS = {
         "Shipper" and Elm of Vermont LLC ("Carrier"). The rates follow the (the "Conditions").""",
         ["RIVER GAS AND POWER COMPANY", "Elm of Vermont LLC"],
     ),
+    "a company without Inc. or Ltd.": (
+        """by and between Alder Flooring, Inc., a Delaware corporation ("Seller") and Alder Floors
+        Company, a Tennessee corporation (the "Buyer").""",
+        ["Alder Flooring, Inc.", "Alder Floors Company"],
+    ),
     "short names without quotes": (
         """This Agreement is entered into by Lakes Gas Limited Partnership (Transporter) and FEN
         PIPELINE COMPANY (Shipper). WHEREAS""",
@@ -96,6 +101,7 @@ def test_parties_that_are_taken_together_stand_on_one_side() -> None:
     [
         'This Mutual Agreement ("MNDA") has a front (the "Cover Page") and (the "Standard Terms").',
         "The parties agree between the parties and their affiliates. " * 5,
+        "This agreement is between {customer_name} and {provider_name}.",
         'If you and we signed the Model Agreement (the "Model Form"), this "Confirmation" governs.',
     ],
 )

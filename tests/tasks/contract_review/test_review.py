@@ -318,7 +318,7 @@ def test_numbers_and_categories_read_like_english() -> None:
         " results.\n"
     )
     report = review(draft(text))
-    assert "1 finding, 0 of them high; 0 usual clauses missing; 0 mechanical checks failed." in (
+    assert "1 finding, none of them high; 0 usual clauses missing; 0 mechanical checks failed." in (
         report.summary
     )
     assert report.summary.endswith("Main themes: IP ownership.")

@@ -219,5 +219,5 @@ def _plain(words: str, *, early: bool) -> str:
     if name and (ends_whole(name) or role_of(name) != "unknown"):
         return name
     bare = words.strip(' ,."')
-    few = early and 0 < len(bare.split()) <= _PLAIN_WORDS and "," not in bare
+    few = early and bare[:1].isalnum() and 0 < len(bare.split()) <= _PLAIN_WORDS and "," not in bare
     return bare if few and not _PRONOUN.match(bare) and not _NO_NAME.search(bare) else ""

@@ -119,7 +119,9 @@ def _is_heading(clause: ReviewedClause, text: str) -> bool:
 
 
 def _is_title(words: str) -> bool:
-    """Whether words name a subject and oblige nobody."""
+    """Whether words name a subject and oblige nobody; blacked-out words are no title."""
+    if "***" in words:
+        return False
     shown = view(words)
     return not any(has_terms(shown, span, "") for span in sentences(shown))
 

@@ -33,7 +33,8 @@ _DESCRIBED = re.compile(
 )
 _JUNK = re.compile(r"[_*-]{3}|^(?:this|whereas|exhibit|dated?)\b", re.IGNORECASE)
 _WHOLE = re.compile(
-    rf"(?:[A-Z][\w&'-]{{0,30}} ){{0,6}}[A-Z][\w&'-]{{0,30}},? {_FORM}(?:,? {_FORM})?+"
+    r"(?<!\ba )(?<!\ban )(?:[A-Z][\w&'-]{0,30} ){0,6}"
+    rf"[A-Z][\w&'-]{{0,30}},? {_FORM}(?:,? {_FORM})?+"
 )
 
 
@@ -71,7 +72,8 @@ def name_before(text: str) -> str:
         if name:
             possible.append(name)
     whole = next((name for name in possible if ends_whole(name)), "")
-    return whole or _last_whole(text) or (possible[0] if possible else "")
+    last = possible[0] if possible else ""
+    return whole or (last if has_form(last) else _last_whole(text) or last)
 
 
 def _last_whole(text: str) -> str:

@@ -104,10 +104,11 @@ def _paragraph(
     themes = list(
         dict.fromkeys(word(finding.category, knowledge.language) for finding in findings)
     )[:3]
+    graded = f", {highs or 'none'} of them high" if findings else ""
     level, why = LEVEL[weighed.level], weighed.why
     en = (
         f"{kind.en.capitalize()}{f' between {names}' if names else ''}. Overall risk: {level.en},"
-        f" because {why.en}. {counted(len(findings), 'finding')}, {highs} of them high;"
+        f" because {why.en}. {counted(len(findings), 'finding')}{graded};"
         f" {counted(len(missing), 'usual clause')} missing;"
         f" {counted(len(checks), 'mechanical check')} failed."
         + (f" Main themes: {'; '.join(themes)}." if themes else " The rules found no risk.")
