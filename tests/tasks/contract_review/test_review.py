@@ -15,9 +15,10 @@ from stagepost.tasks.contract_review import (
     knowledge,
     summarise,
 )
+from stagepost.tasks.contract_review.missing import TERMS_ELSEWHERE
 from stagepost.tasks.contract_review.overall import overall_risk, weigh
 from stagepost.tasks.contract_review.report import Check, MissingClause, rank
-from stagepost.tasks.documents.document import Clause, Page
+from stagepost.tasks.documents.document import Clause, Language, Page
 from tasks.contract_review.drafting import contract, draft, framed, review
 
 PLANTED = {
@@ -336,3 +337,36 @@ def test_key_terms_are_cut_between_words_and_need_their_figure() -> None:
     assert "liquidatedDamages" not in terms
     assert terms["disputeForum"].endswith(" …")
     assert terms["disputeForum"].split()[-2] in text.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "warning"),
+    [
+        (
+            'NDA\nThis NDA between Ash Ltd ("Ash") and Elm Ltd ("Elm") is this page and the Standard'
+            " Terms posted at moorforms.org/nda/1.0. " + "The parties sign below. " * 80,
+            "en",
+            TERMS_ELSEWHERE.en,
+        ),
+        (
+            "服务合同\n甲方：松间有限公司\n乙方：溪石有限公司\n服务条款详见乙方官网。\n"
+            + "双方在下方签字确认。" * 60,
+            "zh",
+            TERMS_ELSEWHERE.zh,
+        ),
+    ],
+)
+def test_a_cover_page_lacks_no_clause_that_its_terms_may_hold(
+    text: str, language: Language, warning: str
+) -> None:
+    report = review(draft(text, language))
+    assert report.missing_clauses == ()
+    assert warning in report.warnings
+
+
+def test_the_name_of_a_contract_says_its_type_whatever_the_parties_are_called() -> None:
+    text = (
+        "管理咨询服务合同\n甲方（需方）：松间有限公司\n乙方（供方）：溪石有限公司\n"
+        + "需方付款。" * 9
+    )
+    assert review(draft(text, "zh")).contract_type == "services"

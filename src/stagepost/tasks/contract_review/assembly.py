@@ -8,6 +8,7 @@ from stagepost.tasks.contract_review.clause_item import ClauseItem, clause_items
 from stagepost.tasks.contract_review.frame import Knowledge
 from stagepost.tasks.contract_review.labels import DISCLAIMER
 from stagepost.tasks.contract_review.likeness import NOT_A_CONTRACT, looks_like_contract
+from stagepost.tasks.contract_review.missing import TERMS_ELSEWHERE, has_terms_elsewhere
 from stagepost.tasks.contract_review.report import (
     ENGINE,
     NotAnalysed,
@@ -71,6 +72,8 @@ def _reviewed(
 def _warnings(document: Document, knowledge: Knowledge, summary: ReviewSummary) -> Iterable[str]:
     if not looks_like_contract(document, knowledge.parties):
         yield NOT_A_CONTRACT(knowledge.language)
+    if has_terms_elsewhere(document):
+        yield TERMS_ELSEWHERE(knowledge.language)
     yield from document.warnings
     if summary.dropped:
         yield Wording(
