@@ -343,8 +343,8 @@ def test_key_terms_are_cut_between_words_and_need_their_figure() -> None:
     ("text", "language", "warning"),
     [
         (
-            'NDA\nThis NDA between Ash Ltd ("Ash") and Elm Ltd ("Elm") is this page and the Standard'
-            " Terms posted at moorforms.org/nda/1.0. " + "The parties sign below. " * 80,
+            'NDA\nThis NDA between Ash Ltd ("Ash") and Elm Ltd ("Elm") is this page and the'
+            " Standard Terms posted at moorforms.org/nda/1.0. " + "The parties sign below. " * 80,
             "en",
             TERMS_ELSEWHERE.en,
         ),
