@@ -179,6 +179,11 @@ def test_a_blank_is_quoted_in_whole_words_and_a_box_is_no_blank() -> None:
 
 def test_party_names_that_drift() -> None:
     assert kinds("1. Orrin Mills Limited shall deliver.") == ["party-drift"]
+    (check,) = checked("1. Orrin Mills Limited shall deliver.")
+    assert check.message == (
+        "Clause 1: Orrin Mills Limited is not the party's name, Orrin Mill Limited; it may be"
+        " another company."
+    )
     assert kinds("1. The Supplier works for the Client and others.") == ["party-drift"]
     assert kinds("1. Orrin Mill Limited delivers to the Customer.") == []
     assert kinds("第一条 松间食品股份有限公司应当付款。", "zh") == ["party-drift"]

@@ -42,6 +42,7 @@ def test_a_clause_without_a_number_is_named_by_its_title_or_first_words() -> Non
         ("7.2", "en", "clause 7.2"),
         ("(b)", "en", "clause (b)"),
         ("Section 7", "en", "Section 7"),
+        ("(Signature page follows)", "en", "“(Signature page follows)”"),
         ("SCHEDULE 1, 2(c)", "en", "SCHEDULE 1, 2(c)"),
         ("Payment", "en", "“Payment”"),
         ("第七条", "zh", "第七条"),

@@ -329,11 +329,18 @@ def test_numbers_and_categories_read_like_english() -> None:
 def test_key_terms_are_cut_between_words_and_need_their_figure() -> None:
     forum = "The courts located in Oslo have exclusive jurisdiction, except for an action brought"
     text = (
-        'AGREEMENT between Ash Ltd (the "Supplier") and Elm Ltd (the "Customer").\n'
+        'AGREEMENT between Ash Ltd. (the "Supplier") and Elm Ltd (the "Customer").\n'
         f"1. {forum} extraordinarily by the Supplier's unquestionable representatives there.\n"
         "2. Damages for delay are liquidated damages and no penalty.\n"
     )
+    text += (
+        "3. Its liability shall not exceed the amounts paid or owed for "
+        + "fees and " * 20
+        + "x.\n"
+    )
     terms = {term.name: term.value for term in review(draft(text)).key_terms}
+    assert terms["liabilityCap"].endswith(" …")
+    assert terms["partyA"] == "Ash Ltd."
     assert "liquidatedDamages" not in terms
     assert terms["disputeForum"].endswith(" …")
     assert terms["disputeForum"].split()[-2] in text.split()

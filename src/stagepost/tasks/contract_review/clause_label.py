@@ -17,6 +17,7 @@ _NAMED = re.compile(
 )
 _ITEM = re.compile(r"[(（]\w{1,5}[)）]|(?:[A-Za-z]|[ivxIVX]{2,5})[.)]?|\d{1,2}[)）]")
 _WHOLE = re.compile(r"(?:section|clause) ?\d|\d{1,3}\.\w|第\w{1,8}条", re.IGNORECASE)
+_BRACKETED = re.compile(r"[(（]\w{1,6}[)）](?! )")
 _HAN_NUMBER = re.compile(r"([一二三四五六七八九十]{1,3})(?:、(\d{1,3}))?")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 
@@ -55,6 +56,6 @@ def clause_name(label: str, language: Language) -> str:
         return f"第{han[1]}条" + (f"第{han[2]}项" if han[2] else "")
     if not label or _ANNEX.match(label) or _NAMED.match(label):
         return label
-    if label[0].isdigit() or label[0] in "(（":
+    if label[0].isdigit() or _BRACKETED.match(label):
         return label if language == "zh" else f"clause {label}"
     return f"“{label}”"

@@ -176,8 +176,8 @@ def _first(
             place = start, end
             if end - start > QUOTE_MOST:
                 place = found.start(), max(found.end(), named.end())
-            clipped = ".{0," in value and named.end() < end
-            return _stated(document, shown, term.name, place, named.span(), clipped=clipped)
+            until = end if ".{0," in value else None
+            return _stated(document, shown, term.name, place, named.span(), until=until)
     return None
 
 
@@ -188,13 +188,13 @@ def _stated(
     place: tuple[int, int],
     value: tuple[int, int] | None,
     *,
-    clipped: bool = False,
+    until: int | None = None,
 ) -> KeyTerm:
     start, end = shown.span(*place)
     begin, stop = value or place
-    words = shown.cased[begin:stop].strip(_EDGES)
-    if clipped:  # the pattern took so many characters, wherever in a word it ended
-        words = shortened(shown.cased[begin : stop + 1], stop - begin)
+    words = shown.cased[begin:stop].strip(_EDGES if value else " ,")
+    if until is not None:  # the pattern took so many characters, wherever in a word it ended
+        words = shortened(shown.cased[begin:until].rstrip(_EDGES), stop - begin)
     return KeyTerm(
         name=name,
         value=words if len(words) <= _VALUE_MOST * 2 else shortened(words, _VALUE_MOST * 2),

@@ -106,8 +106,10 @@ def _paragraph(
     )[:3]
     graded = f", {highs or 'none'} of them high" if findings else ""
     level, why = LEVEL[weighed.level], weighed.why
+    known = names or knowledge.contract_type != "other"
+    begun = f"{kind.en.capitalize()}{f' between {names}' if names else ''}. " if known else ""
     en = (
-        f"{kind.en.capitalize()}{f' between {names}' if names else ''}. Overall risk: {level.en},"
+        f"{begun}Overall risk: {level.en},"
         f" because {why.en}. {counted(len(findings), 'finding')}{graded};"
         f" {counted(len(missing), 'usual clause')} missing;"
         f" {counted(len(checks), 'mechanical check')} failed."
