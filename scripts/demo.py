@@ -14,16 +14,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
 
+from printed_report import report_lines
 from stagepost.cli.exits import Exit, complain
-from stagepost.cli.output import cleaned
 from stagepost.cli.saving import save_all
 from stagepost.cli.watch import followed
 from stagepost.errors import StagepostError
@@ -34,10 +33,8 @@ TYPE = "contract-review"
 START = 60.0  # seconds for the server to answer
 STOP = 60.0  # seconds for it to end
 LOOK_AROUND = 60.0  # seconds that the server stays for a person at a terminal
-TOP = 5  # findings
 HALF_WAY = 50  # percent
 PAGES = {"/": "start page", "/dashboard": "dashboard", "/docs": "API"}
-SEVERITIES = ("HIGH", "MEDIUM", "LOW")
 
 
 class Stopped(Exception):  # it is no error
@@ -205,23 +202,10 @@ async def _print_recovery(server: Server, task_id: str, killed: tuple[int, int] 
 def _print_report(saved: Sequence[Path]) -> None:
     files = {path.name: path for path in saved}
     report = json.loads(files.get("report.json", files["result.json"]).read_text("utf-8"))
-    findings = sorted(report["findings"], key=lambda each: SEVERITIES.index(each["severity"]))
-    print(f"\n{report['engine']}: overall risk {report['riskLevel']}, {len(findings)} findings")
-    for finding in findings[:TOP]:
-        _print_finding(finding)
-    if len(findings) > TOP:
-        print(f"  ... and {len(findings) - TOP} more in the report")
-    print()
+    print("", *report_lines(report), "", sep="\n")
     for name in ("report.html", "report.json"):
         if name in files:
             print(f"{name:<12} {files[name]}")
-
-
-def _print_finding(finding: Mapping[str, Any]) -> None:
-    head = f"  {finding['severity']:<6} clause {finding['clause']}: {finding['risk']}"
-    print(textwrap.fill(cleaned(head), 100, subsequent_indent=" " * 9))
-    quote = textwrap.shorten(cleaned(finding["quote"]), 160, placeholder=" ...")
-    print(textwrap.fill(f'"{quote}"', 100, initial_indent=" " * 9, subsequent_indent=" " * 10))
 
 
 def _print_pages(url: str, task_id: str) -> None:

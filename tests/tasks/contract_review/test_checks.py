@@ -150,8 +150,40 @@ def test_blanks(text: str, language: Language, count: int) -> None:
     assert kinds(text, language) == ["blank"] * count
 
 
+def test_the_same_blank_is_listed_once_with_every_clause_that_has_it() -> None:
+    text = "".join(
+        f"{n}. Extra seats cost an additional fee (to be determined).\n" for n in range(1, 5)
+    )
+    (check,) = checked(text)
+    assert check.message == "Clause 1: 4 blanks were left to be filled in (also in 2, 3, 4)."
+
+
+def test_many_blanks_are_named_without_listing_each() -> None:
+    text = "".join(f"{n}. The price of part {n} is $____ a piece.\n" for n in range(1, 31))
+    found = checked(text)
+    others = ", ".join(str(n) for n in range(7, 19))
+    assert len(found) == 6
+    assert found[-1].message == (
+        f"Clause 6: 25 blanks were left to be filled in (also in {others} …)."
+    )
+
+
+def test_a_blank_is_quoted_in_whole_words_and_a_box_is_no_blank() -> None:
+    words = "extraordinarily " * 8
+    (check,) = checked(f"1. {words}long deliveries take [insert number] days, {words}seldom.\n")
+    assert check.message == "Clause 1: 1 blank was left to be filled in."
+    assert check.quote.startswith("extraordinarily ")
+    assert check.quote.endswith("extraordinarily")
+    assert kinds("1. Choose one.\n[  ] Pay monthly.\n[ x ] Pay at once.\n") == []
+
+
 def test_party_names_that_drift() -> None:
     assert kinds("1. Orrin Mills Limited shall deliver.") == ["party-drift"]
+    (check,) = checked("1. Orrin Mills Limited shall deliver.")
+    assert check.message == (
+        "Clause 1: Orrin Mills Limited is not the party's name, Orrin Mill Limited; it may be"
+        " another company."
+    )
     assert kinds("1. The Supplier works for the Client and others.") == ["party-drift"]
     assert kinds("1. Orrin Mill Limited delivers to the Customer.") == []
     assert kinds("第一条 松间食品股份有限公司应当付款。", "zh") == ["party-drift"]

@@ -117,3 +117,45 @@ def test_the_page_says_so_when_nothing_was_found() -> None:
     drafted = contract("clean-sale")
     words = "".join(read(render_html(review(drafted), drafted[0])).text)
     assert words.count("未发现，但不代表不存在。") == 3
+
+
+def test_a_short_clause_is_not_set_like_a_heading_but_titles_are() -> None:
+    text = (
+        'AGREEMENT between Ash Ltd (the "Supplier") and Elm Ltd (the "Customer").\n'
+        "2. Payment\n2.1 If [***] or\n2.2 The Customer pays the fees on time\n"
+        "2.3 Right of Renewal\nThe term may be renewed once.\n"
+    )
+    drafted = draft(text)
+    made = {row.clause.number: row for row in rows(review(drafted), drafted[0])}
+    assert made["2"].heading
+    assert not made["2.1"].heading
+    assert not made["2.2"].heading
+    assert not any(piece.strong for piece in made["2.2"].pieces)
+
+
+def test_a_title_above_its_clause_is_strong() -> None:
+    text = (
+        "AGREEMENT\n3.2. Right of Renewal\nThe Publishers may renew the term once, and tell the"
+        " other party so in good time.\n"
+    )
+    document, clauses = draft(text)
+    titled = [one.model_copy(update={"title": "Right of Renewal"}) for one in clauses]
+    page = rows(review((document, tuple(titled))), document)
+    strong = [piece.text for row in page for piece in row.pieces if piece.strong]
+    assert strong == ["3.2. Right of Renewal"]
+
+
+def test_warnings_stand_before_the_summary_and_findings_name_clause_and_page() -> None:
+    text = "Words about nothing.\n1. The Supplier's liability shall be unlimited.\n" * 9
+    drafted = draft(text)
+    words = "".join(read(render_html(review(drafted), drafted[0])).text)
+    assert 0 < words.index("could not be made out") < words.index("Summary")
+    assert "· clause 1" in words
+
+
+def test_a_cut_quote_shows_that_it_is_cut() -> None:
+    text = "AGREEMENT\n1. " + "extraordinarily " * 9 + "long is [insert term] " + "indeed " * 30
+    drafted = draft(text)
+    html = "".join(read(render_html(review(drafted), drafted[0])).text)
+    assert "“… extraordinarily" in html
+    assert "indeed …”" in html

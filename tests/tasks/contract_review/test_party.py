@@ -3,9 +3,58 @@
 import pytest
 
 from stagepost.tasks.contract_review.cast import cast
-from stagepost.tasks.contract_review.party import parties, role_of
+from stagepost.tasks.contract_review.party import parties
+from stagepost.tasks.contract_review.roles import role_of
 from stagepost.tasks.documents.document import Language
 from tasks.contract_review.drafting import contract, draft
+
+_FORMS = {
+    "a numbered list in capitals": (
+        """This AGREEMENT is made BETWEEN
+        1. Quillon Data Corp., a Delaware corporation ("Quillon"), of 3 Hill Street AND
+        2. Thorne Science Limited a company registered in England ("Thorne"), in Leeds.
+        WHEREAS""",
+        ["Quillon Data Corp.", "Thorne Science Limited"],
+    ),
+    "a letter": (
+        """Yield Letter
+        To: Larch Bank, N.A., as trustee ("Counterparty") From: Moor AG, London Branch ("Moor")
+        This letter confirms the deal between us. It is a "Confirmation" under the rules of the
+        Swaps Association, Inc. (the "Model Form").""",
+        ["Larch Bank, N.A.", "Moor AG"],
+    ),
+    "behind a title page and a table of contents": (
+        "PROMOTION AGREEMENT BY AND BETWEEN ALDER CORPORATION AND BIRCH INC. TABLE OF CONTENTS"
+        + "2. GOVERNANCE 10\n" * 200
+        + """This Agreement is entered into by and between Birch Inc. ("Birch"), a Nevada
+        corporation, and Alder Corporation ("Alder"). Each is a "Party".""",
+        ["Birch Inc.", "Alder Corporation"],
+    ),
+    "a small first letter, an old name, an address with a bracket": (
+        """Agreement between ivoryNet, Inc. (formerly known as Ivory, Inc.), ("Ivory") and
+        Oto GmbH, a company located at Weg 4, Halle (Saale), Germany ("Oto").""",
+        ["ivoryNet, Inc.", "Oto GmbH"],
+    ),
+    "an and, an of in the name": (
+        """AGREEMENT by and between RIVER GAS AND POWER COMPANY, hereinafter referred to as
+        "Shipper" and Elm of Vermont LLC ("Carrier"). The rates follow the (the "Conditions").""",
+        ["RIVER GAS AND POWER COMPANY", "Elm of Vermont LLC"],
+    ),
+    "a company without Inc. or Ltd.": (
+        """by and between Alder Flooring, Inc., a Delaware corporation ("Seller") and Alder Floors
+        Company, a Tennessee corporation (the "Buyer").""",
+        ["Alder Flooring, Inc.", "Alder Floors Company"],
+    ),
+    "short names without quotes": (
+        """This Agreement is entered into by Lakes Gas Limited Partnership (Transporter) and FEN
+        PIPELINE COMPANY (Shipper). WHEREAS""",
+        ["Lakes Gas Limited Partnership", "FEN PIPELINE COMPANY"],
+    ),
+    "no short names": (
+        "This is a hosting agreement between Nutmeg.com and tide systems. It lasts a year.",
+        ["Nutmeg.com", "tide systems"],
+    ),
+}
 
 
 def introduced(text: str, language: Language = "en") -> list[tuple[str, str, str]]:
@@ -22,6 +71,42 @@ def test_english_parties_are_taken_from_the_opening_in_order() -> None:
         ("partyA", "Corran", "Corran Mills, Inc."),
         ("partyB", "Buyer", "Vale & Sons Limited"),
     ]
+
+
+@pytest.mark.parametrize("form", sorted(_FORMS))
+def test_english_parties_in_their_many_forms(form: str) -> None:
+    opening, names = _FORMS[form]
+    assert [name for _, _, name in introduced(opening)] == names
+
+
+def test_parties_that_are_taken_together_stand_on_one_side() -> None:
+    text = (
+        'Agreement between Quill Corp. ("Quill"), Thorne Limited ("Thorne") and Marsh A/S ("Marsh")'
+        ' (together, Thorne and Marsh shall be referred to as "the Publishers").\nWHEREAS'
+    )
+    document, _ = draft(text)
+    assert [(party.side, party.alias) for party in parties(document)] == [
+        ("partyA", "Quill"),
+        ("partyB", "Thorne"),
+        ("partyB", "Marsh"),
+    ]
+    words = "the publishers shall indemnify quill"
+    actor = cast(parties(document)).actor(words, (0, len(words)), (15, 30))
+    assert actor is not None
+    assert actor.side == "partyB"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'This Mutual Agreement ("MNDA") has a front (the "Cover Page") and (the "Standard Terms").',
+        "The parties agree between the parties and their affiliates. " * 5,
+        "This agreement is between {customer_name} and {provider_name}.",
+        'If you and we signed the Model Agreement (the "Model Form"), this "Confirmation" governs.',
+    ],
+)
+def test_a_document_or_a_form_is_no_party(text: str) -> None:
+    assert introduced(text) == []
 
 
 def test_lettered_and_paired_parties_are_found_without_definitions() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from stagepost.tasks.contract_review import analyse_clause, clause_items
 from stagepost.tasks.contract_review import law as statutes
-from stagepost.tasks.contract_review.labels import word
+from stagepost.tasks.contract_review.category_words import word
 from stagepost.tasks.contract_review.law import Article
 from stagepost.tasks.contract_review.playbook import RULES
 from stagepost.tasks.contract_review.report import ContractType, Finding

@@ -7,6 +7,8 @@ from stagepost.tasks.contract_review.categories.front import front
 from stagepost.tasks.contract_review.clause_item import ClauseItem, clause_items, not_analysed
 from stagepost.tasks.contract_review.frame import Knowledge
 from stagepost.tasks.contract_review.labels import DISCLAIMER
+from stagepost.tasks.contract_review.likeness import NOT_A_CONTRACT, looks_like_contract
+from stagepost.tasks.contract_review.missing import TERMS_ELSEWHERE, has_terms_elsewhere
 from stagepost.tasks.contract_review.report import (
     ENGINE,
     NotAnalysed,
@@ -14,7 +16,7 @@ from stagepost.tasks.contract_review.report import (
     ReviewReport,
 )
 from stagepost.tasks.contract_review.summary import ReviewSummary
-from stagepost.tasks.contract_review.wording import Wording
+from stagepost.tasks.contract_review.wording import Wording, counted
 from stagepost.tasks.documents.document import Clause, Document
 
 
@@ -68,11 +70,14 @@ def _reviewed(
 
 
 def _warnings(document: Document, knowledge: Knowledge, summary: ReviewSummary) -> Iterable[str]:
+    if not looks_like_contract(document, knowledge.parties):
+        yield NOT_A_CONTRACT(knowledge.language)
+    if has_terms_elsewhere(document):
+        yield TERMS_ELSEWHERE(knowledge.language)
     yield from document.warnings
     if summary.dropped:
         yield Wording(
-            f"{summary.dropped} finding(s) were dropped because their quote is not in the"
-            f" document.",
+            f"{counted(summary.dropped, 'finding')} left out: the quote is not in the document.",
             f"有{summary.dropped}项风险因引文与原文不符被剔除。",
         )(knowledge.language)
     if len(knowledge.parties) < 2:

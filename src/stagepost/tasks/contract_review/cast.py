@@ -1,10 +1,11 @@
 """Who acts in a sentence: the party that a right or a duty in it belongs to."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stagepost.tasks.contract_review.party import Role
 from stagepost.tasks.contract_review.report import Party, Side
+from stagepost.tasks.contract_review.roles import Role
 
 _MUTUAL = (
     r"either (?:of the )?part(?:y|ies)|each (?:of the )?part(?:y|ies)|both (?:of the )?parties"
@@ -13,6 +14,7 @@ _MUTUAL = (
     r"|(?:indemnifying|disclosing|receiving|affected|requesting|prevailing|assigning) party"
     r"|each of (?:the )?[\w&.' -]{1,40} and |(?:both|neither) (?:the )?[\w&.'-]{1,30} (?:and|nor)"
     r" (?!any|its)"
+    r"|\band (?:the )?[\w&.'-]{1,30} (?:each|both)(?= (?:agree|shall|will|may|must|hereby))"
     r"|任何一方|任一方|一方|双方|各方|守约方|违约方|另一方|对方|各自|当事人|受影响方|披露方|接收方"
 )
 _ROLES = {
@@ -26,6 +28,10 @@ _ROLES = {
     "供方", "需方", "许可方", "被许可方", "用人单位", "劳动者", "发包人", "承包人", "借款人",
     "出借人",
 }  # fmt: skip
+_OUTSIDERS = (
+    r"\b(?:users|visitors|subscribers|individuals|patients|customers|clients|third part(?:y|ies))\b"
+    r"|用户|访客|会员|消费者"
+)
 _ACTS = re.compile(
     r"(?:'s)?(?: and (?:its|their|his|her) (?:affiliates|successors"
     r"|subsidiaries))?(?:,[^,]{1,100},)?"
@@ -47,12 +53,16 @@ _BEHIND = 260  # characters before the wording in which its subject may stand
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts: a side where it is known, `neutral` for a third party or an unknown one."""
+    """Who acts: a side where it is known, `neutral` for an unknown one.
+
+    An `outsider` is nobody who signs: what users or patients may do burdens no party.
+    """
 
     side: Side
     label: str
     mutual: bool
     role: Role
+    outsider: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,7 @@ class Cast:
 
     parties: tuple[Party, ...]
     names: re.Pattern[str]
+    outsiders: re.Pattern[str]
 
     def actor(self, lower: str, sentence: tuple[int, int], found: tuple[int, int]) -> Actor | None:
         """The subject of the wording `found` within a sentence, both ranges of `lower`.
@@ -70,7 +81,7 @@ class Cast:
         """
         begin, stop = found
         reach = max(sentence[0], begin - _BEHIND)
-        named = list(self.names.finditer(lower, reach, min(stop, begin + _INSIDE)))
+        named = list(self._named(lower, reach, min(stop, begin + _INSIDE)))
         before = [place for place in named if place.start() <= begin + _AT]
         acting = [place for place in before if _acts(lower, place)]
         inside = [place for place in named if place not in before]
@@ -83,6 +94,14 @@ class Cast:
         if agent or not before:
             return agent
         return self._actor(before[-1][0])
+
+    def _named(self, lower: str, begin: int, end: int) -> Iterator[re.Match[str]]:
+        """Every name in a range, and the outsiders that act there, in order."""
+        names = list(self.names.finditer(lower, begin, end))
+        taken = {place.start() for place in names}
+        others = self.outsiders.finditer(lower, begin, end)
+        acting = (one for one in others if one.start() not in taken and _acts(lower, one))
+        return iter(sorted([*names, *acting], key=lambda place: place.start()))
 
     def named(self, lower: str, begin: int, end: int, but: Actor | None) -> Actor | None:
         """The first single party but one that is named in a range, whatever it does there."""
@@ -105,6 +124,8 @@ class Cast:
         for party in self.parties:
             if name in {alias.lower() for alias in party.aliases}:
                 return Actor(party.side, party.alias, mutual=False, role=party.role)
+        if self.outsiders.fullmatch(name):
+            return Actor("neutral", name, mutual=False, role="unknown", outsider=True)
         mutual = re.fullmatch(_MUTUAL, name) is not None
         return Actor("neutral", "" if mutual else name, mutual=mutual, role="unknown")
 
@@ -137,7 +158,7 @@ def cast(parties: tuple[Party, ...]) -> Cast:
     names = {alias.lower() for party in parties for alias in party.aliases if len(alias) > 1}
     known = sorted(names | _ROLES, key=len, reverse=True)
     words = "|".join(_word(name) for name in known)
-    return Cast(parties, re.compile(rf"{_MUTUAL}|{words}"))
+    return Cast(parties, re.compile(rf"{_MUTUAL}|{words}"), re.compile(_OUTSIDERS))
 
 
 def _word(name: str) -> str:

@@ -6,12 +6,12 @@ from itertools import pairwise
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
+from stagepost.tasks.contract_review.clause_label import clause_label
 from stagepost.tasks.contract_review.report import NotAnalysed
 from stagepost.tasks.contract_review.wording import Wording
 from stagepost.tasks.documents.document import Clause, ClauseKind, Document, Language
 
 TEXT_MOST = 200_000  # characters of one clause that are read
-_LABEL_MOST = 32  # characters of a clause without number and title
 _LEAD = 400  # characters of the clause above that give context
 
 _LETTERS = re.compile(r"[A-Za-z\u4e00-\u9fff]")
@@ -43,7 +43,7 @@ class ClauseItem(BaseModel):
     @property
     def label(self) -> str:
         """How a person would name the clause."""
-        return self.number or self.title or " ".join(self.text.split())[:_LABEL_MOST]
+        return clause_label(self.path, self.title, self.text)
 
 
 def clause_items(document: Document, clauses: tuple[Clause, ...]) -> tuple[ClauseItem, ...]:

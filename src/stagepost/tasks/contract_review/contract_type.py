@@ -9,6 +9,10 @@ from stagepost.tasks.documents.document import Document
 TITLE = 300  # characters in which the title stands
 BODY = 60_000  # characters whose vocabulary counts
 _TITLE_WEIGHT = 40
+_OWN_NAME = 15  # more for a word of the line that names the contract
+_NAME_LINE = re.compile(
+    r"^[^\n。]{0,80}(?:agreement|contract|合同|协议)[^\n。]{0,40}$", re.IGNORECASE | re.MULTILINE
+)
 
 _WORDS: dict[ContractType, str] = {
     "nda": r"non-?disclosure|confidentiality agreement|\bnda\b|保密协议|保密合同",
@@ -30,11 +34,14 @@ def detect(document: Document) -> ContractType:
     """The type whose words stand in the title or fill the text; `other` when none stands out."""
     title = view(document.text[:TITLE]).lower
     body = view(document.text[:BODY]).lower
+    line = _NAME_LINE.search(document.text[:TITLE])
+    named = line[0].lower() if line else ""
     scores: dict[ContractType, int] = {}
     for kind, words in _WORDS.items():
         pattern = re.compile(words)
         in_title = [found.start() for found in pattern.finditer(title)]
         early = _TITLE_WEIGHT - in_title[0] // 20 if in_title else 0
+        early += _OWN_NAME if pattern.search(named) else 0
         scores[kind] = early + min(25, len(pattern.findall(body)))
     best = max(scores, key=lambda kind: scores[kind])
     return best if scores[best] >= 5 else "other"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from stagepost.tasks.contract_review.clause_label import shortened
 from stagepost.tasks.contract_review.frame import Knowledge
 from stagepost.tasks.contract_review.numerals import SMALL
 from stagepost.tasks.contract_review.report import KeyTerm
@@ -170,12 +171,13 @@ def _first(
             stop = min(end, found.end() + _VALUE_MOST)
             begin = found.start() if value[0] == "." else max(start, found.start() - _BEFORE)
             named = re.compile(value).search(shown.lower, begin, stop)
+            if named is None:  # the words without the figure that a reader looks for
+                continue
             place = start, end
             if end - start > QUOTE_MOST:
-                place = found.start(), max(found.end(), named.end() if named else 0)
-            return _stated(
-                document, shown, term.name, place, named.span() if named else found.span()
-            )
+                place = found.start(), max(found.end(), named.end())
+            until = end if ".{0," in value else None
+            return _stated(document, shown, term.name, place, named.span(), until=until)
     return None
 
 
@@ -185,12 +187,17 @@ def _stated(
     name: str,
     place: tuple[int, int],
     value: tuple[int, int] | None,
+    *,
+    until: int | None = None,
 ) -> KeyTerm:
     start, end = shown.span(*place)
-    words = shown.cased[slice(*(value or place))].strip(_EDGES)
+    begin, stop = value or place
+    words = shown.cased[begin:stop].strip(_EDGES if value else " ,")
+    if until is not None:  # the pattern took so many characters, wherever in a word it ended
+        words = shortened(shown.cased[begin:until].rstrip(_EDGES), stop - begin)
     return KeyTerm(
         name=name,
-        value=words[: _VALUE_MOST * 2],
+        value=words if len(words) <= _VALUE_MOST * 2 else shortened(words, _VALUE_MOST * 2),
         quote=document.text[start:end],
         start=start,
         end=end,

@@ -4,7 +4,6 @@ Self-contained (no script, no outside resource), printable, and everything that 
 document is escaped.
 """
 
-import re
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -12,6 +11,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from stagepost.tasks.contract_review.category_words import word
+from stagepost.tasks.contract_review.clause_label import clause_name
 from stagepost.tasks.contract_review.labels import (
     CHECK,
     LEVEL,
@@ -19,8 +20,8 @@ from stagepost.tasks.contract_review.labels import (
     SIDE,
     TERM,
     TYPE,
-    word,
 )
+from stagepost.tasks.contract_review.layout import Layout, layout
 from stagepost.tasks.contract_review.report import (
     Check,
     Finding,
@@ -29,15 +30,12 @@ from stagepost.tasks.contract_review.report import (
     Severity,
     rank,
 )
+from stagepost.tasks.contract_review.terms import has_terms
+from stagepost.tasks.contract_review.view import sentences, view
 from stagepost.tasks.documents.document import Document
 
 _TEMPLATE = "report.html.j2"
-_NEW_ITEM = re.compile(
-    r"[ \t　]{0,40}(?:[(（]\w{1,4}[)）]|\d{1,3}[.)、]|[a-z]\)|[一二三四五六七八九十]{1,3}、"
-    r"|第\w{1,6}条|[•●·])"
-)
 _HEADING_MOST = 60  # characters of a clause that is but a heading
-_FULL = 0.75  # share of the widest usual line from which a line counts as wrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +43,13 @@ class Piece:
     """A stretch of text that is marked the same way throughout.
 
     `level` is the gravest severity that marks it, None for plain text; `anchors` are the ids of the
-    findings that begin here.
+    findings that begin here; `strong` text is a clause's title.
     """
 
     text: str
     level: Severity | None
     anchors: tuple[str, ...]
+    strong: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +85,8 @@ def render_html(report: ReviewReport, document: Document) -> str:
         term={key: wording(language) for key, wording in TERM.items()},
         type=TYPE[report.contract_type](language),
         word=partial(word, language=language),
+        clause=partial(clause_name, language=language),
+        quote=partial(_quote, document.text),
         counts=[
             (severity, sum(one.severity == severity for one in report.findings))
             for severity in ("HIGH", "MEDIUM", "LOW")
@@ -95,7 +96,7 @@ def render_html(report: ReviewReport, document: Document) -> str:
 
 def rows(report: ReviewReport, document: Document) -> list[Row]:
     """The clauses in order; a finding stands in the clause where its quote begins."""
-    wide = _usual_width(document.text)
+    arranged = layout(document)
     made = []
     for clause in report.clauses:
         findings = tuple(
@@ -105,7 +106,7 @@ def rows(report: ReviewReport, document: Document) -> list[Row]:
             )
         )
         checks = tuple(one for one in report.checks if clause.start <= one.start < clause.end)
-        pieces = _pieces(document.text, clause, (*findings, *checks), wide)
+        pieces = _pieces(arranged, clause, (*findings, *checks))
         heading = _is_heading(clause, document.text)
         made.append(Row(clause, heading, pieces, findings, checks))
     return made
@@ -114,45 +115,48 @@ def rows(report: ReviewReport, document: Document) -> list[Row]:
 def _is_heading(clause: ReviewedClause, text: str) -> bool:
     words = text[clause.start : clause.end].strip()
     short = len(words) <= _HEADING_MOST and "\n" not in words and words[-1:] not in ".;。；,，"
-    return clause.kind == "heading" or (clause.kind == "clause" and short)
+    return clause.kind == "heading" or (clause.kind == "clause" and short and _is_title(words))
+
+
+def _is_title(words: str) -> bool:
+    """Whether words name a subject and oblige nobody; blacked-out words are no title."""
+    if "***" in words:
+        return False
+    shown = view(words)
+    return not any(has_terms(shown, span, "") for span in sentences(shown))
+
+
+def _title_end(clause: ReviewedClause, arranged: Layout) -> int:
+    """Where the title ends that fills a clause's first line; the clause's start without one."""
+    line, _, rest = arranged.text[clause.start : clause.end].partition("\n")
+    end = clause.start + len(line)
+    alone = rest.strip() and arranged.shown(end, end + 1) == "\n" and rest.lstrip()[0] != "("
+    if alone and clause.title and line.rstrip(" .:：").endswith(clause.title) and _is_title(line):
+        return end
+    return clause.start
 
 
 def _pieces(
-    text: str, clause: ReviewedClause, marks: tuple[Finding | Check, ...], wide: int
+    arranged: Layout, clause: ReviewedClause, marks: tuple[Finding | Check, ...]
 ) -> tuple[Piece, ...]:
-    edges = {clause.start, clause.end}
+    title = _title_end(clause, arranged)
+    edges = {clause.start, title, clause.end}
     for mark in marks:
         edges |= {mark.start, min(mark.end, clause.end)}
-    ordered = sorted(edges)
     pieces = []
-    for start, end in pairwise(ordered):
+    for start, end in pairwise(sorted(edges)):
         over = [mark for mark in marks if mark.start <= start < mark.end]
         level = min((mark.severity for mark in over), key=rank, default=None)
         anchors = tuple(
             mark.id for mark in marks if isinstance(mark, Finding) and mark.start == start
         )
-        pieces.append(Piece(_unwrapped(text, start, end, wide), level, anchors))
+        pieces.append(Piece(arranged.shown(start, end), level, anchors, strong=end <= title))
     return tuple(pieces)
 
 
-def _usual_width(text: str) -> int:
-    """The length that wrapped lines of the text have; large when lines are whole paragraphs."""
-    lengths = sorted(len(line) for line in text.splitlines() if line.strip())
-    return lengths[len(lengths) * 9 // 10] if lengths else 0
-
-
-def _unwrapped(text: str, start: int, end: int, wide: int) -> str:
-    """A stretch of the text, with the breaks inside wrapped paragraphs shown as spaces."""
-    shown = []
-    for place in range(start, end):
-        character = text[place]
-        shown.append(" " if character == "\n" and _is_wrap(text, place, wide) else character)
-    return "".join(shown)
-
-
-def _is_wrap(text: str, place: int, wide: int) -> bool:
-    line = text[text.rfind("\n", 0, place) + 1 : place].rstrip()
-    after = text[place + 1 : place + 12]
-    if not line or not after.strip() or after[0] == "\n" or _NEW_ITEM.match(after):
-        return False
-    return len(line) >= wide * _FULL and line[-1] not in ":：;；。"
+def _quote(text: str, check: Check) -> str:
+    """A check's quote with "…" where its line goes on before or after it."""
+    before = text[text.rfind("\n", 0, check.start) + 1 : check.start].strip()
+    after = text[check.end :].split("\n", maxsplit=1)[0].strip() if check.end < len(text) else ""
+    words = " ".join(check.quote.split())
+    return f"{'… ' if before else ''}{words}{' …' if after.strip('.。') else ''}"

@@ -133,7 +133,7 @@ class MissingClause(_Shape):
 
 
 class Check(_Shape):
-    """The result of a mechanical check that found something wrong."""
+    """The result of a mechanical check that found something wrong; `message` names the clause."""
 
     kind: CheckKind
     quote: str

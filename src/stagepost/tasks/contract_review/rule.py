@@ -125,7 +125,7 @@ def match(rule: Rule, shown: View, sentence: tuple[int, int], cast: Cast) -> Hit
         found = one.find(shown.lower, start, end)
         if found and not _excused(reader, shown.lower, sentence, found):
             actor = cast.actor(shown.lower, sentence, found)
-            if not rule.one_sided or (actor and not actor.mutual):
+            if not rule.one_sided or (actor and not actor.mutual and not actor.outsider):
                 end = min(sentence[1], found[1] + _BENEFIT)
                 giver = actor if language_of(shown.lower[start:end]) == "en" else None
                 receiver = cast.named(shown.lower, found[0], end, giver)

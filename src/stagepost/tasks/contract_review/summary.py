@@ -6,22 +6,26 @@ from itertools import chain
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
+from stagepost.tasks.contract_review.category_words import word
 from stagepost.tasks.contract_review.checks import mechanical_checks
+from stagepost.tasks.contract_review.clause_label import clause_name
 from stagepost.tasks.contract_review.frame import Knowledge
 from stagepost.tasks.contract_review.key_terms import key_terms
-from stagepost.tasks.contract_review.labels import LEVEL, TYPE, word
+from stagepost.tasks.contract_review.labels import LEVEL, TYPE
+from stagepost.tasks.contract_review.likeness import NOT_A_CONTRACT, looks_like_contract
 from stagepost.tasks.contract_review.missing import missing_clauses
-from stagepost.tasks.contract_review.overall import overall_risk
+from stagepost.tasks.contract_review.overall import Weighed, weigh
 from stagepost.tasks.contract_review.report import (
     Check,
     Finding,
     KeyTerm,
     MissingClause,
     Severity,
+    Side,
     rank,
 )
 from stagepost.tasks.contract_review.settle import folded, ranked, verbatim, without_mutual
-from stagepost.tasks.contract_review.wording import Wording
+from stagepost.tasks.contract_review.wording import Wording, counted
 from stagepost.tasks.documents.document import Clause, Document
 
 ACTIONS_MOST = 5
@@ -64,10 +68,11 @@ def summarise(
     settled = ranked(folded(without_mutual(proved), knowledge.language), knowledge.side)
     missing = missing_clauses(document, knowledge)
     checks = mechanical_checks(document, clauses, knowledge)
-    level = overall_risk(settled, missing, checks, knowledge.side)
+    weighed = weigh(settled, missing, checks, knowledge.side)
     return ReviewSummary(
-        risk_level=level,
-        summary=_paragraph(knowledge, level, settled, missing, checks),
+        risk_level=weighed.level,
+        summary=_warned(document, knowledge)
+        + _paragraph(knowledge, weighed, settled, missing, checks),
         actions=tuple(_actions(knowledge, settled, missing, checks)),
         findings=tuple(settled),
         missing_clauses=missing,
@@ -77,33 +82,51 @@ def summarise(
     )
 
 
+def _warned(document: Document, knowledge: Knowledge) -> str:
+    """What must be said before anything else; "" when nothing must."""
+    if looks_like_contract(document, knowledge.parties):
+        return ""
+    return Wording(f"{NOT_A_CONTRACT.en} ", NOT_A_CONTRACT.zh)(knowledge.language)
+
+
 def _paragraph(
     knowledge: Knowledge,
-    level: Severity,
+    weighed: Weighed,
     findings: list[Finding],
     missing: tuple[MissingClause, ...],
     checks: tuple[Check, ...],
 ) -> str:
-    names = " / ".join((party.name or party.alias).rstrip(".") for party in knowledge.parties[:2])
+    sides = [_side(knowledge, side) for side in ("partyA", "partyB")]
+    names = Wording(" and ", " / ")(knowledge.language).join(side for side in sides if side)
+    names = names.rstrip(".")  # the sentence ends with one
     kind = TYPE[knowledge.contract_type]
     highs = sum(finding.severity == "HIGH" for finding in findings)
     themes = list(
         dict.fromkeys(word(finding.category, knowledge.language) for finding in findings)
     )[:3]
+    graded = f", {highs or 'none'} of them high" if findings else ""
+    level, why = LEVEL[weighed.level], weighed.why
+    known = names or knowledge.contract_type != "other"
+    begun = f"{kind.en.capitalize()}{f' between {names}' if names else ''}. " if known else ""
     en = (
-        f"{kind.en.capitalize()}{f' between {names}' if names else ''}. Overall risk:"
-        f" {LEVEL[level].en}. {len(findings)} finding(s), {highs} of them high; {len(missing)}"
-        f" usual"
-        f" clause(s) missing; {len(checks)} mechanical check(s) failed."
-        + (f" Main themes: {', '.join(themes)}." if themes else " The rules found no risk.")
+        f"{begun}Overall risk: {level.en},"
+        f" because {why.en}. {counted(len(findings), 'finding')}{graded};"
+        f" {counted(len(missing), 'usual clause')} missing;"
+        f" {counted(len(checks), 'mechanical check')} failed."
+        + (f" Main themes: {'; '.join(themes)}." if themes else " The rules found no risk.")
     )
     zh = (
-        f"{kind.zh}{f'（{names}）' if names else ''}，整体风险：{LEVEL[level].zh}。"
+        f"{kind.zh}{f'（{names}）' if names else ''}，整体风险：{level.zh}（{why.zh}）。"
         f"共发现{len(findings)}项风险，其中高风险{highs}项；缺失常见条款{len(missing)}项；"
         f"机械校验未通过{len(checks)}项。"
         + (f"主要涉及：{'、'.join(themes)}。" if themes else "规则未发现风险。")
     )
     return Wording(en, zh)(knowledge.language)
+
+
+def _side(knowledge: Knowledge, side: Side) -> str:
+    """The names of all who stand on one side."""
+    return ", ".join(party.name or party.alias for party in knowledge.parties if party.side == side)
 
 
 def _actions(
@@ -128,18 +151,19 @@ def _actions(
 
 
 def _of_check(check: Check) -> Wording:
-    return Wording(f"Correct before signing: {check.message}", f"签署前更正：{check.message}")
+    en = f"Correct before signing. {check.message}"
+    return Wording(en, f"签署前更正。{check.message}")
 
 
 def _of_finding(finding: Finding) -> Wording:
     return Wording(
-        f"Clause {finding.clause}: {finding.suggestion} ({finding.risk})",
-        f"{finding.clause}：{finding.suggestion}（{finding.risk}）",
+        f"In {clause_name(finding.clause, 'en')}: {finding.suggestion} ({finding.risk})",
+        f"{clause_name(finding.clause, 'zh')}：{finding.suggestion}（{finding.risk}）",
     )
 
 
 def _of_missing(missing: MissingClause) -> Wording:
     return Wording(
-        f"Add a clause on {word(missing.category, 'en')}: {missing.why}",
+        f"Add a clause: {word(missing.category, 'en')}. {missing.why}",
         f"补充“{word(missing.category, 'zh')}”条款：{missing.why}",
     )

@@ -15,3 +15,8 @@ class Wording:
     def __call__(self, language: Language) -> str:
         """The text in one language."""
         return self.zh if language == "zh" else self.en
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number with its English noun: "1 finding", "2 findings", "3 entries"."""
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"

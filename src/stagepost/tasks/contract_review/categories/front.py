@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from stagepost.tasks.contract_review.report import CategorySpan, KeyTerm, Party
+from stagepost.tasks.contract_review.view import view
 from stagepost.tasks.documents.document import Document
 
 TITLE_WITHIN = 2_500  # characters in which the title stands
@@ -22,15 +23,16 @@ def front(
     document: Document, parties: tuple[Party, ...], key_terms: tuple[KeyTerm, ...]
 ) -> Iterator[CategorySpan]:
     """The spans of the contract's name, its parties and its date, as far as they are stated."""
-    opening = document.text[:TITLE_WITHIN]
+    opening, shown = document.text[:TITLE_WITHIN], view(document.text)
     title = next((found for one in _TITLES if (found := one.search(opening))), None)
     if title:
         start, end = title.span("title")
         yield CategorySpan(category="Document Name", start=start, end=end)
     for name in dict.fromkeys(name for party in parties for name in (party.name, party.alias)):
-        at = document.text.find(name) if name else -1
+        at = shown.cased.find(name) if name else -1  # the view joins a name that lines divide
         if at >= 0:
-            yield CategorySpan(category="Parties", start=at, end=at + len(name))
+            start, end = shown.span(at, at + len(name))
+            yield CategorySpan(category="Parties", start=start, end=end)
     for term in key_terms:
         if term.name == "agreementDate":
             yield CategorySpan(category="Agreement Date", start=term.start, end=term.end)

@@ -3,8 +3,9 @@
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
+from stagepost.tasks.contract_review.clause_label import clause_label, clause_name
 from stagepost.tasks.contract_review.frame import Knowledge
 from stagepost.tasks.contract_review.report import Check, CheckKind, Severity
 from stagepost.tasks.contract_review.view import View, sentences, view
@@ -32,6 +33,28 @@ class Material:
             return self.sentences[at]
         return position, min(position + 1, len(self.shown.cased))
 
+    def _located(self, offset: int, message: str) -> str:
+        """What was found, after the name of the clause where it was found."""
+        language = self.knowledge.language
+        where = clause_name(self.label_at(offset), language)
+        if not where:
+            return message
+        return (
+            f"{where}：{message}"
+            if language == "zh"
+            else f"{where[0].upper()}{where[1:]}: {message}"
+        )
+
+    def label_at(self, offset: int) -> str:
+        """The name of the clause that holds an offset of the document; "" between clauses."""
+        at = bisect_right(self.clauses, offset, key=attrgetter("start")) - 1
+        return self.label(self.clauses[at]) if at >= 0 and offset < self.clauses[at].end else ""
+
+    def label(self, clause: Clause) -> str:
+        """The name of a clause."""
+        words = self.document.text[clause.start : min(clause.end, clause.start + QUOTE_MOST)]
+        return clause_label(clause.path, clause.title, words)
+
     def check(
         self, kind: CheckKind, place: tuple[int, int], message: Wording, severity: Severity
     ) -> Check:
@@ -49,7 +72,7 @@ class Material:
             quote=self.document.text[start:end],
             start=start,
             end=end,
-            message=message(self.knowledge.language),
+            message=self._located(start, message(self.knowledge.language)),
             severity=severity,
         )
 
@@ -73,3 +96,17 @@ def material(document: Document, clauses: tuple[Clause, ...], knowledge: Knowled
     """Read a document once for all checks."""
     shown = view(document.text)
     return Material(document, clauses, knowledge, shown, tuple(sentences(shown)))
+
+
+def whole_words(text: str, span: tuple[int, int], inner: tuple[int, int]) -> tuple[int, int]:
+    """A range of a text drawn in to whole words and no white space, but never into `inner`."""
+    start, end = span
+    if start and text[start - 1].isalnum() and text[start].isascii():
+        start = text.find(" ", start, inner[0]) + 1 or inner[0]
+    if end < len(text) and text[end - 1].isalnum() and text[end].isascii() and text[end].isalnum():
+        end = max(text.rfind(" ", inner[1], end), inner[1])
+    while start < inner[0] and text[start].isspace():
+        start += 1
+    while end > inner[1] and text[end - 1].isspace():
+        end -= 1
+    return start, end

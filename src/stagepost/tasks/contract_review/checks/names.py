@@ -58,16 +58,19 @@ def party_drift(material: Material) -> Iterator[Check]:
 
 def _similar_companies(material: Material) -> Iterator[Check]:
     cased = material.shown.cased
-    names = [_plain(party.name) for party in material.knowledge.parties if len(party.name) > 5]
+    parties = [party.name for party in material.knowledge.parties if len(party.name) > 5]
+    written = {_plain(name): name for name in parties}
+    names = list(written)
     reported: set[str] = set()
     for found in [*_COMPANY.finditer(cased), *_CHINESE_COMPANY.finditer(cased)]:
         meant = next((name for name in names if _drifts(_plain(found[0]), name, names)), None)
         if meant is None or _plain(found[0]) in reported:
             continue
         reported.add(_plain(found[0]))
+        other, own = (name.rstrip(".") for name in (found[0], written[meant]))
         message = Wording(
-            f"The name differs from the party's name ({meant}); it may be another company.",
-            f"名称与合同当事人名称（{meant}）不一致，可能指向其他主体。",
+            f"{other} is not the party's name, {own}; it may be another company.",
+            f"名称与合同当事人名称（{own}）不一致，可能指向其他主体。",
         )
         yield material.check("party-drift", found.span(), message, "MEDIUM")
         if len(reported) == EACH_MOST:

@@ -34,7 +34,7 @@ RULES = (
             rf"{_MAY},? {_ALONE} …40 (?:modify|amend|change|revise|vary|alter|update) … (?:this agreement|terms|conditions|polic(?:y|ies)|specifications?|services?|scope)\b",
             rf"{_ALONE},? … {_MAY} … (?:modify|amend|revise|vary|alter) … (?:this agreement|terms|conditions|polic(?:y|ies)|specifications?|services?)\b",
         ),
-        unless_en=(_AGREED, r"(?:may|shall) not\b|cannot"),
+        unless_en=(_AGREED, r"(?:may|shall) not\b|cannot", r"passwords?|preferences"),
         zh=(
             r"(?:有权|可以?|可) … (?:单方(?:面)?|随时|自行|根据(?:自身|其|经营)?(?:需要|情况)) … (?:变更|修改|调整|修订)",
             r"(?:有权|可以) … (?:变更|修改|修订)(?:本)?(?:合同|协议|条款|规则|服务内容|标准|方案) … (?:无需|无须|不必|不另行)",
@@ -68,7 +68,7 @@ RULES = (
         ),
         unless_en=(
             _AGREED,
-            r"consumer price|cpi\b|index|not (?:to )?exceed|no more than|up to|may not|shall not|interest|exchange rate|decrease",
+            r"consumer price|cpi\b|index|not (?:to )?exceed|no more than|by more than|up to|may not|shall not|only (?:if|when|to|pursuant)|interest|exchange rate|decrease",
         ),
         zh=(
             r"(?:有权|可以?) … (?:调整|上调|提高|变更|修改|单方调整)(?:本合同|合同|产品|服务|货物|商品|年度)?(?:的)?(?:价格|费用|单价|租金|收费|资费|费率|服务费)",

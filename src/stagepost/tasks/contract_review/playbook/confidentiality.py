@@ -39,7 +39,7 @@ RULES = (
         harms="subject",
         one_sided=True,
         en=(
-            r"(?:shall|will|agrees? to|must) (?:\w{2,14} ){0,4}(?:keep|hold|maintain|treat|protect|preserve) … (?:confidential|in (?:strict(?:est)? )?confidence|secret)",
+            r"(?:shall|will|agrees? to|must) (?:\w{2,14} ){0,4}(?:keep|hold|maintain|treat|protect|preserve) … (?:confidential|in (?:strict(?:est)? )?confidence|secret\b)",
             r"(?:shall|will|agrees?) not (?:\w{2,14} ){0,4}(?:disclose|divulge|reveal) … (?:confidential information|trade secrets?|proprietary information)",
         ),
         unless_en=(
@@ -166,7 +166,7 @@ RULES = (
         ),
         unless_en=(
             r"(?:payment|pay) (?:of )?(?:money|amounts|any|sums|obligation)|obligations? to (?:pay|make)",
-            r"to the extent|longer",
+            r"to the extent|longer|negligen|either party|each party",
         ),
         zh=(
             r"不可抗力 …24 (?:不得|不能|也不|亦不|不)(?:免除|减轻|免责|影响|作为免责|解除)",

@@ -55,6 +55,7 @@ RULES = (
             r"shall not (?:be (?:obligated|required) to )?indemnify",
             r"indemnifying party",
             r"each of|applicable",
+            r"\bthe other(?= from|,|\.|;| against| and| harmless)|each other|one another|mutual",
         ),
         zh=(
             r"[甲乙]方(?:应|须|应当|需|必须)(?:全额)?(?:赔偿|补偿)(?:[甲乙]方)?(?:因此|由此)?(?:遭受|受到|产生|造成)?(?:的)?(?:全部|一切|所有)(?:经济)?损失",
@@ -139,6 +140,7 @@ RULES = (
             r"warranty period … (?:days?|months?|weeks?)",
         ),
         zh=(r"(?:质保期|保修期|质量保证期|保证期|免费维护期|质保)(?:限)? … (?:日|天|个月|月)",),
+        unless_en=(r"after (?:\w{3,12} ){0,2}notice|notice (?:\(|within)|discover|breach",),
         unless_zh=(r"保证期间", r"保证金|质保金", r"内"),
         judge=between(1, 91, "MEDIUM"),
         risk=Wording(

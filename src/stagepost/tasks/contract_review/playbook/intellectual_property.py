@@ -45,7 +45,7 @@ RULES = (
         unless_en=(
             r"(?:may|shall|will|can)(?: not|not) assign|without (?:the )?(?:prior )?(?:written )?consent|successors",
             r"benefit of creditors|this agreement|rights? (?:or|and) obligations|neither party",
-            r"licen[sc]or",
+            r"licen[sc]or|\bshares?\b|\bstock\b|securities",
         ),
         zh=(
             r"(?:知识产权|著作权|版权|专利(?:申请)?权|成果|源代码|所有权) … (?:均|全部|完全|单独|独家|永久)?归[甲乙]方(?:单独|独家|独占|完全)?(?:所有|享有|拥有)",

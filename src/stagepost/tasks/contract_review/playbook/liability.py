@@ -198,7 +198,7 @@ RULES = (
         ),
         unless_en=(
             r"(?:either|neither|each|any|no) party|both parties",
-            r"except|unless|other than|to the extent",
+            r"except|unless|other than|to the extent|obligation whatsoever to",
         ),
         zh=(
             r"概不负责",

@@ -184,6 +184,7 @@ RULES = (
         en=(
             r"(?:may|(?:have|has|reserves?) the right to|free to|entitled to) (?:\w{2,14} ){0,4}(?:subcontract|sub-contract|delegate|outsource) … without (?:the )?(?:\w{2,14} ){0,4}(?:consent|approval|notice)",
         ),
+        unless_en=(r"(?:may|shall|can) not\b|cannot|neither|\bnor\b|no part",),
         zh=(
             r"(?:有权|可以?|可) … (?:转包|分包|转委托|外包|再许可) …30 (?:无需|无须|不必|不需)",
             r"(?:无需|无须|不必|未经) …10 同意 … (?:即可|可以?|有权) …6 (?:转包|分包|转委托)",
@@ -259,7 +260,7 @@ RULES = (
             rf"{_SHALL_NOT} … (?:disparag|defam|derogat|denigrat|tarnish|disrepute)",
             r"(?:disparag|defam)\w{2,5} (?:statements?|remarks?|comments?)",
         ),
-        unless_en=(rf"{_BOTH}",),
+        unless_en=(rf"{_BOTH}", r"(?:construed|deemed|interpreted) (?:so as )?to"),
         zh=(
             r"不得 … (?:诋毁|贬低|贬损|负面(?:评价|言论)|损害[甲乙]方(?:的)?(?:声誉|名誉|商誉|形象))",
         ),

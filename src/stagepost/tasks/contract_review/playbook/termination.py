@@ -174,7 +174,10 @@ RULES = (
             r"(?:renew(?:ed|s)?|extend(?:ed|s)?|renewal|extension) (?:\w{2,12} ){0,3}automatically",
             r"(?:renew|extend)(?:ed|s)? … unless … notif(?:y|ies)|notice of (?:its intention )?not to renew",
         ),
-        unless_en=(r"not (?:be )?automatically",),
+        unless_en=(
+            r"not (?:be )?automatically",
+            r"number of days|period of (?:the )?delay",
+        ),
         zh=(r"自动(?:续期|续约|续签|续展|延续|延长|顺延|展期|延期)",),
         unless_zh=(r"不(?:再)?自动", r"节假日|工作日"),
         judge=by_length(((89, "MEDIUM"),), "LOW"),
