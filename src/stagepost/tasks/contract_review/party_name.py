@@ -14,7 +14,7 @@ _FORM = (
     r"|corp|plc|gmbh(?: & co\.? kg\w{0,3})?|l\.?l\.?p|l\.p|n\.a|a/s|a\.s|b\.v|n\.v"
     r"|s\.a(?:\.r\.l|\.s)?|s\.p\.a|s\.r\.l|s\.r\.o|k\.k)|LP|AG|SE|NV|BV|SA|AB|KG)(?!\w)\.?+"
 )
-_LEGAL_FORM = re.compile(rf"(?<=[ ,.]){_FORM}(?:,? {_FORM}){{0,3}}+")
+_LEGAL_FORM = re.compile(rf"(?<=[ ,.]){_FORM}(?>(?:,? {_FORM}){{0,3}})")
 _WEAK_FORM = re.compile(
     rf"(?:{_FORM}|(?i:company|partnership|bank|association|university|trust|fund|co\.?))$"
 )
@@ -34,7 +34,7 @@ _DESCRIBED = re.compile(
 _JUNK = re.compile(r"[_*-]{3}|^(?:this|whereas|exhibit|dated?)\b", re.IGNORECASE)
 _WHOLE = re.compile(
     r"(?<!\ba )(?<!\ban )(?:[A-Z][\w&'-]{0,30} ){0,6}"
-    rf"[A-Z][\w&'-]{{0,30}},? {_FORM}(?:,? {_FORM})?+"
+    rf"[A-Z][\w&'-]{{0,30}},? {_FORM}(?>(?:,? {_FORM})?)"
 )
 
 
