@@ -47,7 +47,7 @@ class Upload(BaseModel):
     In JSON from a caller it is the upload's id; in a form, the file part of the field's name.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     upload_id: str = Field(alias="uploadId")
     name: str
