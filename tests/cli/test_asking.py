@@ -147,6 +147,22 @@ def test_keys_of_the_local_mode(cli: Cli) -> None:
     assert cli("keys", "create", "x").startswith("sp_live_")
 
 
+def test_keys_of_another_tenant(cli: Cli) -> None:
+    made = cli.json("keys", "create", "first", "--role", "admin", "--tenant", "ärzte")
+    assert [key["tenant"] for key in cli.json("keys", "list", "--tenant", "ärzte")["items"]] == [
+        "ärzte"
+    ]
+    assert made["keyId"] not in cli("keys", "list")
+    assert "ärzte" in cli("keys", "list", "--tenant", "ärzte")
+    cli("keys", "create", "second", "--tenant", "ärzte")
+    assert "tenant ärzte" in cli.err
+    cli("keys", "create", "third")
+    assert "tenant local" in cli.err
+    cli("keys", "revoke", made["keyId"], code=4)
+    cli("keys", "revoke", made["keyId"], "--tenant", "ärzte")
+    cli("keys", "create", "x", "--tenant", "", code=2)
+
+
 def test_nothing_that_a_terminal_obeys_is_printed(cli: Cli) -> None:
     task_id = cli.ended("\x1b[31mred\x9b2J [bold]not markup[/bold]")
     out = cli("show", task_id) + cli("tasks") + cli("watch", task_id)
