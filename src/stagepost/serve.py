@@ -26,6 +26,7 @@ import uvloop
 from stagepost.errors import Conflict, Retryable, StoreRefused, Terminal
 from stagepost.lifeline import die_with
 from stagepost.logs import LogLines
+from stagepost.masking import masked
 from stagepost.registry import App
 from stagepost.settings import Settings, from_environment
 from stagepost.supervised import REPLACE_ME, Supervised
@@ -195,7 +196,7 @@ def _run(settings: Settings, shared: _Shared) -> int:
 
 
 def _refuse(error: Exception, code: int) -> int:
-    sys.stderr.write(f"stagepost: {error}\n")
+    sys.stderr.write(f"stagepost: {masked(str(error))}\n")
     sys.stderr.flush()
     return code
 

@@ -24,6 +24,7 @@ from stagepost.errors import StoreRefused
 from stagepost.executor import Executor
 from stagepost.maintenance.rescuer import Rescuer
 from stagepost.maintenance.scheduler import Scheduler
+from stagepost.masking import masked
 from stagepost.notifier import Notifier
 from stagepost.registry import App
 from stagepost.settings import Settings
@@ -143,7 +144,10 @@ def _chosen(name: str, choices: Mapping[str, Choice], wanted: str) -> Choice:
         return choices[wanted]
     except KeyError:
         known = ", ".join(choices)
-        raise StoreRefused(f'{name} is "{wanted}"; this version has {known}.') from None
+        raise StoreRefused(
+            f'{name} is "{masked(wanted)}"; this version has {known}: unset {name}, or set it to '
+            "one of these."
+        ) from None
 
 
 def registered(settings: Settings) -> App:

@@ -116,6 +116,15 @@ def test_a_servers_address_has_no_slash_at_its_end() -> None:
             server_url(wrong)
 
 
+def test_a_shell_is_told_how_to_forget_the_services() -> None:
+    text = (DOCS / "dev-services.md").read_text()
+    told = next(line for line in text.splitlines() if line.startswith("unset "))
+    assert set(told.split()[1:]) == {
+        f"STAGEPOST_{name}" for name in ("STORE", "BROKER", "BUS", "LIMITER", "BLOBS")
+    }
+    assert "works on SQLite alone" in text
+
+
 def test_secrets_are_not_shown_with_the_settings() -> None:
     settings = from_environment(
         {"STAGEPOST_API_KEY": "sp_live_secret", "STAGEPOST_BOOTSTRAP_KEY": "sp_live_secret"}

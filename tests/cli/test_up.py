@@ -357,3 +357,14 @@ def test_api_and_worker_apart_name_up(command: str) -> None:
     refused = stagepost(command)
     assert refused.code == 4
     assert "`stagepost up`" in refused.err
+
+
+@pytest.mark.parametrize("name", ["STAGEPOST_BUS", "STAGEPOST_STORE", "STAGEPOST_BROKER"])
+def test_a_part_that_is_not_here_is_refused_without_its_password(tmp_path: Path, name: str) -> None:
+    ran = stagepost(
+        *("up", "--data", str(tmp_path / "data"), "--port", "0"),
+        env={name: "postgresql://user:secret@host/db"},
+    )
+    assert ran.code == 4
+    assert "secret" not in ran.out + ran.err
+    assert f"unset {name}" in ran.err

@@ -13,6 +13,7 @@ import typer
 from stagepost.cli.asking import environment
 from stagepost.cli.exits import Exit, complain
 from stagepost.logs import LogLines
+from stagepost.masking import masked
 from stagepost.settings import Settings
 from stagepost.supervisor import Patience, Supervisor, serving_command
 
@@ -64,7 +65,10 @@ def _refuse_apart(command: str) -> NoReturn:
             "use `stagepost up`."
         )
     else:
-        complain(f'STAGEPOST_STORE is "{store}"; this version has sqlite. Use `stagepost up`.')
+        complain(
+            f'STAGEPOST_STORE is "{masked(store)}"; this version has sqlite: unset STAGEPOST_STORE '
+            "and use `stagepost up`."
+        )
     raise typer.Exit(Exit.REFUSED)
 
 

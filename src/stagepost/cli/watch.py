@@ -18,6 +18,7 @@ from stagepost.cli.output import (
     seconds_between,
 )
 from stagepost.cli.picture import Picture
+from stagepost.masking import masked
 from stagepost.remote import Remote
 
 if TYPE_CHECKING:
@@ -92,4 +93,4 @@ def _result(status: "TaskStatus", show: str) -> str:
 
 def with_url(url: str | None) -> str:
     """The part of a command line that names the same server again."""
-    return f" --url {url}" if url else ""
+    return f" --url {masked(url)}" if url else ""
