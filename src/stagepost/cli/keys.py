@@ -7,7 +7,9 @@ import typer
 
 from stagepost.cli.asking import Json, Url, ask
 from stagepost.cli.exits import Usage
-from stagepost.cli.output import ago, cleaned, console, print_json, show, table
+from stagepost.cli.listing import show_rows
+from stagepost.cli.output import age, cleaned, console, print_json
+from stagepost.cli.rows import Columns
 from stagepost.remote import Remote
 
 if TYPE_CHECKING:
@@ -23,6 +25,13 @@ Tenant = Annotated[
         "server in the local mode allows it."
     ),
 ]
+
+
+_COLUMNS = Columns(
+    ("ID", "NAME", "TENANT", "ROLES", "USER", "AGE"),
+    narrow=("ID", "AGE", "NAME"),
+    below=("TENANT", "ROLES", "USER"),
+)
 
 
 class Role(StrEnum):
@@ -97,11 +106,11 @@ def list_keys(tenant: Tenant = None, url: Url = None, as_json: Json = False) -> 
             key["tenant"],
             ", ".join(key["roles"]),
             key["user"],
-            ago(key["createdAt"]),
+            age(key["createdAt"]),
         )
         for key in found
     ]
-    show(table(("ID", "NAME", "TENANT", "ROLES", "USER", "CREATED"), rows))
+    show_rows(_COLUMNS, rows, "No keys.")
 
 
 @keys_app.command()

@@ -81,13 +81,13 @@ def submit(
 def _watch(accepted: "Accepted", url: str | None, *, as_json: bool) -> None:
     task_id = accepted["taskId"]
 
-    async def work(remote: Remote) -> "TaskStatus":
+    async def work(remote: Remote) -> tuple["TaskStatus", str]:
         return await followed(remote, task_id, quiet=as_json)
 
     if not as_json:
         console().print(f"task {task_id} ({accepted['type']})")
     with going_on(task_id, url):
-        finish(ask(url, work), url, as_json=as_json)
+        finish(*ask(url, work), url, as_json=as_json)
 
 
 def _print(accepted: "Accepted", url: str | None) -> None:

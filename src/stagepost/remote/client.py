@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Readiness,
         Redriven,
         Step,
+        TaskEvent,
         TaskItem,
         TaskStatus,
         WholeTask,
@@ -126,6 +127,10 @@ class Remote:
     def artifacts(self, task_id: str) -> "AsyncIterator[ArtifactItem]":
         """The files that it saved."""
         return self._all(_task(task_id, "/artifacts"), {"limit": 200})
+
+    def events(self, task_id: str) -> "AsyncIterator[TaskEvent]":
+        """Its history, from the first event on."""
+        return self._all(_task(task_id, "/events"), {"limit": 200})
 
     def tasks(self, where: Where, *, limit: int = 200) -> "AsyncIterator[TaskItem]":
         """All tasks of a kind, newest first, read in pages of `limit`."""
