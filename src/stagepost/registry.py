@@ -98,20 +98,41 @@ class TaskType:
         return Invalid(f"The input does not fit the task type {self.name}.", faults)
 
     def _fault(self, kind: str, location: Sequence[str | int], message: str) -> str:
-        if kind not in _UNKNOWN_FIELD:
-            return message
-        known = self.field_names() if len(location) == 1 else ()
-        there = f"; there are: {', '.join(known)}" if known else ""
-        return f"There is no such field{there}."
+        if len(location) != 1:
+            return "There is no such field." if kind in _UNKNOWN_FIELD else message
+        name = str(location[0])
+        if kind in _UNKNOWN_FIELD:
+            known = ", ".join(self.field_names())
+            return (
+                f"There is no such field; there are: {known}." if known else "There are no fields."
+            )
+        return _NO_FILE.format(name=name) if kind == "missing" and self._is_file(name) else message
 
     def field_names(self) -> Sequence[str]:
         """The input's own fields, as a caller names them; none where it is no object."""
+        return tuple(self._fields())
+
+    def file_names(self) -> Sequence[str]:
+        """Those of them that take a file."""
+        return tuple(name for name in self._fields() if self._is_file(name))
+
+    def _fields(self) -> Mapping[str, Any]:
         schema = self.input_schema()
         name = str(schema.get("$ref", "")).rpartition("/")[2]
-        return tuple(schema.get("$defs", {}).get(name, schema).get("properties", {}))
+        fields: Mapping[str, Any] = schema.get("$defs", {}).get(name, schema).get("properties", {})
+        return fields
+
+    def _is_file(self, name: str) -> bool:
+        # An Upload, a list of them, or one of several possibilities, wherever its schema stands.
+        field = repr(self._fields().get(name, {}))
+        return "/Upload'" in field or "'binary'" in field
 
 
 _FROM_STORE: Final = {STORED: True}
+_NO_FILE: Final = (
+    'A file is missing: send it as the part "{name}" of a form, or the id of an upload; on the '
+    "command line name the FILE."
+)
 _UNKNOWN_FIELD: Final = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 _UNTYPED: Final = (inspect.Signature.empty, None)
 

@@ -31,7 +31,7 @@ from stagepost.registry import App
 from stagepost.settings import Settings, from_environment
 from stagepost.supervised import REPLACE_ME, Supervised
 from stagepost.web import Parts, bootstrap, create_app, server_config
-from stagepost.wiring import Engine, open_engine, registered
+from stagepost.wiring import Engine, check_lanes, open_engine, registered
 
 _log = logging.getLogger("stagepost.serve")
 
@@ -183,6 +183,7 @@ def _own_stdout() -> TextIO:
 def _run(settings: Settings, shared: _Shared) -> int:
     try:
         app = registered(settings)
+        check_lanes(app, settings)
     except (ValueError, TypeError) as error:
         return _refuse(error, USAGE)
     # The store's writer comes back from SQLite some fifteen times a commit and must not wait 5 ms

@@ -100,7 +100,7 @@ def test_a_waiting_task_says_what_for_and_can_be_cancelled(cli: Cli) -> None:
     assert "starts at 20" in cli("show", task_id)
     assert "is cancelled" in cli("cancel", task_id, "--reason", "not needed")
     assert cli.json("show", task_id)["status"] == "CANCELLED"
-    assert "\ncancelled\n" in cli("watch", task_id, code=1)
+    assert "\ncancelled by local: not needed\n" in cli("watch", task_id, code=1)
     done = cli.ended("a")
     cli("cancel", done, code=4)
     assert cli.err.startswith("stagepost: ")

@@ -96,7 +96,7 @@ def test_an_app_that_does_not_load_fails(tmp_path: Path) -> None:
 
 def test_a_lane_that_no_worker_serves_fails(tmp_path: Path) -> None:
     found = doctor("--data", str(tmp_path), "--app", "rig:app", code=1, STAGEPOST_LANES="other:1")
-    assert "interactive:1" in found["lanes"]["remedy"]
+    assert "Add interactive:1 to STAGEPOST_LANES" in found["lanes"]["remedy"]
 
 
 def test_a_variable_that_nobody_reads_is_a_typing_error(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """What a watcher reads: the failure and the time of the next attempt, not the step before it."""
 
+import json
 from typing import Any
 
 import pytest
 
 from stagepost.cli.picture import Picture
+from stagepost.cli.report import _shortened, _steps
 from stagepost.cli.waits import moment, waiting_text
 from stagepost.remote import News
 
@@ -72,3 +74,30 @@ def test_a_cancel_says_who_and_why() -> None:
     assert told("cancelled", by="ann", reason="too late") == "cancelled by ann: too late"
     assert told("cancelled", by="ann", reason="") == "cancelled by ann"
     assert moment(None) == ""
+
+
+def _step(number: int) -> Any:
+    instant = f"2026-01-31T08:00:{number:02d}.000Z"
+    told = {"path": f"analyse[{number}]", "name": "analyse", "attempt": 1, "bytes": 1}
+    return {**told, "startedAt": instant, "completedAt": instant}
+
+
+def test_the_items_of_a_map_are_one_row() -> None:
+    rows = [_step(number) for number in range(60)]
+    [column, *_] = _steps(rows).columns
+    assert [str(cell) for cell in column.cells] == ["analyse[*] (60 of them)"]
+    [column, *_] = _steps(rows[:2]).columns
+    assert [str(cell) for cell in column.cells] == ["analyse[0]", "analyse[1]"]
+
+
+def test_a_long_result_is_cut_at_a_line() -> None:
+    text = _shortened([{"name": "x" * 70, "number": number} for number in range(60)])
+    lines = text.splitlines()
+    assert lines[-1].startswith("... (")
+    assert (
+        lines[-2]
+        in json.dumps(
+            [{"name": "x" * 70, "number": number} for number in range(60)], indent=2
+        ).splitlines()
+    )
+    assert len(text) < 2_200

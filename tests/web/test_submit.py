@@ -72,6 +72,18 @@ async def test_a_field_that_does_not_exist_is_refused_by_its_name(
     assert await count(engine) == 0
 
 
+async def test_a_file_that_did_not_come_as_it_should_is_told_plainly(
+    client: httpx.AsyncClient,
+) -> None:
+    missing = problem(await client.post(REVIEW, json={}), 422, "validation")["errors"]
+    assert missing[0]["pointer"] == "#/file"
+    assert 'as the part "file" of a form' in missing[0]["detail"]
+    assert "on the command line name the FILE" in missing[0]["detail"]
+    two = [("file", ("a.txt", b"a")), ("file", ("b.txt", b"b"))]
+    refused = problem(await client.post(REVIEW, files=two), 422, "validation")["errors"]
+    assert refused[0]["detail"] == "Send one file only: this field takes no list of files."
+
+
 async def test_the_options_reach_the_task(engine: Engine, client: httpx.AsyncClient) -> None:
     soon = datetime.now(UTC) + timedelta(hours=1)
     query = {

@@ -91,5 +91,6 @@ def _wrong(error: typer.TyperException) -> int:
     if message:
         context = getattr(error, "ctx", None)
         hint = f" See {context.command_path} --help." if context is not None else ""
-        complain(message + hint)
+        stop = "" if message.endswith((".", "!", "?")) else "."
+        complain(message + stop + hint)
     return error.exit_code

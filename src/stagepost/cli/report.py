@@ -1,5 +1,6 @@
 """All of one task, for people."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,8 @@ from stagepost.cli.waits import ended_by, moment, waiting_text
 if TYPE_CHECKING:
     from stagepost.web.schemas import ArtifactItem, FailedAttempt, Step, WholeTask
 
+_ITEM: Final = re.compile(r"\[[^\]]*\]")
+_MOST_ITEMS: Final = 5  # steps of one map that are listed one by one
 _MOST_SHOWN: Final = 2_000  # characters of an input or a result
 
 
@@ -95,17 +98,34 @@ def _moment(instant: str | None) -> str:
 
 
 def _steps(steps: Sequence["Step"]) -> Table:
-    rows = [
-        (
-            step["path"],
-            duration(seconds_between(step["startedAt"], step["completedAt"])),
-            size(step["bytes"]),
-            step["attempt"],
-            step["completedAt"],
-        )
-        for step in steps
-    ]
+    rows = [_step(name, group) for name, group in _grouped(steps)]
     return table(("STEP", "TOOK", "SIZE", "ATTEMPT", "SAVED"), rows)
+
+
+def _grouped(steps: Sequence["Step"]) -> Iterator[tuple[str, Sequence["Step"]]]:
+    """Steps, and where a map has many, those of its items as one."""
+    groups: dict[str, list[Step]] = {}
+    for step in steps:
+        groups.setdefault(_ITEM.sub("[*]", step["path"]), []).append(step)
+    for name, group in groups.items():
+        if len(group) > _MOST_ITEMS:
+            yield f"{name} ({len(group)} of them)", group
+        else:
+            yield from ((each["path"], [each]) for each in group)
+
+
+def _step(name: str, group: Sequence["Step"]) -> Sequence[object]:
+    started, saved = (
+        min(each["startedAt"] for each in group),
+        max(each["completedAt"] for each in group),
+    )
+    return (
+        name,
+        duration(seconds_between(started, saved)),
+        size(sum(each["bytes"] for each in group)),
+        max(each["attempt"] for each in group),
+        saved,
+    )
 
 
 def _failure(failure: "FailedAttempt") -> Text:
@@ -125,4 +145,5 @@ def _shortened(value: Any) -> str:
     text = json_text(value)
     if len(text) <= _MOST_SHOWN:
         return text
-    return f"{text[:_MOST_SHOWN]} ... ({len(text)} characters; --json or --save DIR gives all)"
+    whole_lines = text[:_MOST_SHOWN].rpartition("\n")[0] or text[:_MOST_SHOWN]
+    return f"{whole_lines}\n... ({len(text)} characters in all; --json or --save DIR gives them)"

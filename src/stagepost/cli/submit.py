@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from stagepost.cli.asking import Json, Url, ask
+from stagepost.cli.asking import Json, Url, ask, check_instants
 from stagepost.cli.exits import Usage, usage
 from stagepost.cli.output import console, print_json
 from stagepost.cli.watch import finish, followed, going_on, with_url
@@ -59,6 +59,7 @@ def submit(
     as_json: Json = False,
 ) -> None:
     """Submit a task."""
+    check_instants(run_at=run_at, deadline=deadline)
     value = _input(given)
     options = SubmitOptions(
         lane, priority, delay, run_at, deadline, tuple(tags or ()), idempotency_key

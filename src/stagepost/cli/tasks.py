@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stagepost.cli.asking import Json, TaskId, Url, ask
+from stagepost.cli.asking import Json, TaskId, Url, ask, check_instants
 from stagepost.cli.exits import Usage
 from stagepost.cli.listing import After, All, Limit, Listing, print_listing, show_rows
 from stagepost.cli.output import age, console, plain, print_json, show, status_text
@@ -51,6 +51,7 @@ def tasks(
     as_json: Json = False,
 ) -> None:
     """List tasks, newest first."""
+    check_instants(created_after=created_after, created_before=created_before)
     where = Where(
         status=tuple(word.upper().replace("-", "_") for word in status or ()),
         type=type_name,
