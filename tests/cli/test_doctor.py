@@ -72,7 +72,10 @@ def test_a_running_server_is_asked(asked: Server, capsys: pytest.CaptureFixture[
     document = json.loads(capsys.readouterr().out)
     found = {finding["check"]: finding for finding in document["findings"]}
     assert found["server"]["detail"] == f"answers at {asked.url}"
-    assert found["store"]["level"] == "ok"
+    assert found["server store"]["detail"] == "takes writes"
+    checks = [finding["check"] for finding in document["findings"]]
+    assert len(checks) == len(set(checks))
+    assert "ok" not in {finding["detail"] for finding in document["findings"]}
     assert found["lock"]["detail"] == f"held by the server, process {asked.child}"
     assert document["worst"] in {"ok", "warn"}
     assert run(["doctor"]) == 0

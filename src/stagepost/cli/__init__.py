@@ -18,6 +18,19 @@ from stagepost.remote import Unreachable
 _ANY_OPTIONS = {"allow_extra_args": True, "ignore_unknown_options": True}
 """For commands that this engine refuses in any form."""
 
+_HELP = """Stagepost runs long AI tasks behind a product.
+
+\b
+Exit codes:
+  0  completed
+  1  the task ended otherwise; for doctor: something fails
+  2  usage: the command line, a setting or a local file
+  3  the server could not be reached
+  4  refused, by the server or by the data folder or port of up
+ 70  up only: the server did not come up
+130  Ctrl-C while watching; the task goes on
+"""
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -48,18 +61,16 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=_HELP)
 def _stagepost(
     _version: Annotated[
         bool,
-        typer.Option("--version", is_eager=True, callback=_print_version, help="Print it."),
+        typer.Option(
+            "--version", is_eager=True, callback=_print_version, help="Print the version."
+        ),
     ] = False,
 ) -> None:
-    """Stagepost runs long AI tasks behind a product.
-
-    Exit codes: 0 completed, 1 the task ended otherwise, 2 usage, 3 server not reachable,
-    4 refused.
-    """
+    """What holds for all commands."""
 
 
 def main() -> None:

@@ -24,9 +24,7 @@ Kind = Annotated[
     str | None, typer.Option("--kind", help="Only with this failure kind, such as TIMEOUT.")
 ]
 Tag = Annotated[str | None, typer.Option(help="Only with this tag.")]
-Ids = Annotated[
-    list[str] | None, typer.Argument(metavar="[ID]...", help="Which; or choose by options.")
-]
+Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", help="Which; or choose by options.")]
 
 _COLUMNS = Columns(
     ("ID", "TYPE", "KIND", "TRIES", "AGE", "REDRIVE HELPS", "MESSAGE"),

@@ -34,9 +34,7 @@ dev_app.add_typer(services_app, name="services")
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="[NAME]...", help=f"{', '.join(s.name for s in SERVICES)}; none named: all."
-    ),
+    typer.Argument(metavar="NAME", help=f"{', '.join(s.name for s in SERVICES)}; none named: all."),
 ]
 Folder = Annotated[
     Path | None,

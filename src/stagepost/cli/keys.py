@@ -47,7 +47,12 @@ class Role(StrEnum):
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What it is for.")],
     role: Annotated[
-        list[Role] | None, typer.Option(help="What it may do; may be repeated.")
+        list[Role] | None,
+        typer.Option(
+            metavar="ROLE",
+            help="What it may do: read, submit, operate or admin, each with those before it; "
+            "may be repeated. Without it: submit.",
+        ),
     ] = None,
     user: Annotated[
         str | None, typer.Option(help="Bind it to a user, whose tasks alone it sees.")

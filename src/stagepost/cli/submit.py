@@ -23,7 +23,7 @@ TypeName = Annotated[str, typer.Argument(metavar="TYPE", help="The task type.")]
 Files = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[FILE]...", help="Files for the type's file fields, in their order; or field=FILE."
+        metavar="FILE", help="Files for the type's file fields, in their order; or field=FILE."
     ),
 ]
 Given = Annotated[str, typer.Option("--input", help="The input: JSON, @FILE, or - for stdin.")]

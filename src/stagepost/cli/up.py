@@ -22,16 +22,40 @@ _LAST_WORDS = 30.0  # seconds for the child to end once its worker has drained
 
 
 def up(
-    data: Annotated[Path | None, typer.Option(metavar="DIR", help="The data folder.")] = None,
-    host: Annotated[str | None, typer.Option(help="Where to listen.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The data folder; else STAGEPOST_DATA, else stagepost-data."
+        ),
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(help="The address to listen on; else STAGEPOST_HOST, else 127.0.0.1."),
+    ] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65_535, help="Where to listen; 0: any free port.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            max=65_535,
+            help="The port to listen on; else STAGEPOST_PORT, else 8080; 0: any free one.",
+        ),
     ] = None,
     app: Annotated[
-        str | None, typer.Option(metavar="MODULE:APP", help="Your own task types.")
+        str | None,
+        typer.Option(
+            metavar="MODULE:APP",
+            help="Your own task types, beside the built-in ones; else STAGEPOST_APP.",
+        ),
     ] = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, max=10_000, help="How many tasks run at once.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=10_000,
+            help="How many tasks run at once; else STAGEPOST_CONCURRENCY, else 8.",
+        ),
     ] = None,
 ) -> None:
     """Run the server: API and worker in one, started again when it dies."""

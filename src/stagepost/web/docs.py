@@ -69,6 +69,13 @@ class DocRoutes:
     def operations(self) -> Sequence[Operation]:
         """The routes."""
         return [
+            Operation(
+                method="GET",
+                path="/",
+                endpoint=self.start,
+                answers={307: None},
+                headers={"Location": "The page of the API."},
+            ),
             reads("/openapi.json", self.json, AnyJson),
             Operation(
                 method="GET",
@@ -78,6 +85,10 @@ class DocRoutes:
                 media_type="text/html",
             ),
         ]
+
+    async def start(self) -> Response:
+        """Where a person begins; until there is a page for them, the API's."""
+        return Response(status_code=307, headers={"Location": "/docs"})
 
     async def json(self) -> Response:
         """The OpenAPI document."""
