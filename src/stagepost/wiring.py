@@ -200,7 +200,7 @@ def load_app(reference: str) -> App:
 
 
 def _where(error: Exception) -> str:
-    text = " ".join(f"{type(error).__name__}: {error}".split())
+    text = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
     if isinstance(error, SyntaxError):
         return text  # it names the place itself
     theirs = [frame for frame in traceback.extract_tb(error.__traceback__) if not _ours(frame)]

@@ -108,6 +108,7 @@ class TestDocument:
             summary = re.search(r"</code> ([^<]+)</summary>", section)
             if summary is not None:
                 assert f"<p>{summary[1]}." not in section
+        assert "&lt;" not in text
         assert "`" not in re.sub(r"<pre.*?</pre>", "", text, flags=re.DOTALL)
 
     async def test_its_references_are_links_that_lead_somewhere(
@@ -119,6 +120,9 @@ class TestDocument:
         assert links
         assert links <= set(re.findall(r'id="([^"]+)"', text))
         assert "#/components/schemas" not in text
+        whole = re.search(r'<pre id="schema-TaskItem">(.*?)</pre>', text, re.DOTALL)
+        assert whole is not None
+        assert '<a href="#schema-WaitingFor">WaitingFor</a>' in whole[1]
 
     async def test_each_route_has_a_command_to_try_it_by(self, client: httpx.AsyncClient) -> None:
         text = html.unescape((await client.get("/docs")).text)

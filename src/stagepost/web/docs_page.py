@@ -21,14 +21,15 @@ _PAGE: Final = """<!doctype html>
 <title>{{ info.title }} API</title>
 <style>
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
-code, pre { font: 14px/1.4 ui-monospace, monospace; overflow-wrap: anywhere }
-pre { white-space: pre-wrap; padding: .75rem; background: #8881; border-radius: 4px }
+code, pre { font: 14px/1.4 ui-monospace, monospace; overflow-wrap: break-word }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: .75rem }
+pre { background: #8881; border-radius: 4px }
 summary { cursor: pointer; padding: .4rem 0 }
 summary b { display: inline-block; min-width: 4.5rem }
 details { margin-left: 1rem }
 table { border-collapse: collapse; width: 100% }
 td, th { padding: .15rem 1rem .15rem 0; vertical-align: top; text-align: left }
-td { overflow-wrap: anywhere }
+td:first-child code { white-space: nowrap }
 :root { color-scheme: light dark }
 </style>
 <h1>{{ info.title }} API {{ info.version }}</h1>
@@ -220,10 +221,10 @@ def _resolved(schema: Schema, components: Mapping[str, Schema]) -> Schema:
 
 
 def _linked(schema: Schema) -> Markup:
-    text = escape(orjson.dumps(schema, option=orjson.OPT_INDENT_2).decode())
+    text = str(escape(orjson.dumps(schema, option=orjson.OPT_INDENT_2).decode()))
     return Markup(_LINK.sub(r'<a href="#schema-\1">\1</a>', text))  # noqa: S704  # escaped above
 
 
 def _text(text: str) -> Markup:
     # Escaped first.
-    return Markup(_CODE.sub(r"<code>\1</code>", escape(text)))  # noqa: S704
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704
