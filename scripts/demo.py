@@ -145,7 +145,7 @@ async def _review(server: Server, file: Path, *, kill: bool) -> int:
         print(f"server {url}\nreviewing {file.name} as task {task_id}")
         async with asyncio.TaskGroup() as group:
             killing = group.create_task(_kill_midway(server, task_id)) if kill else None
-            status = await followed(remote, task_id, quiet=False)
+            status, _ = await followed(remote, task_id, quiet=False)
         if killing is not None:
             await _print_recovery(server, task_id, killing.result())
         if status["status"] != "COMPLETED":
@@ -220,7 +220,12 @@ def _print_pages(url: str, task_id: str) -> None:
         select.select([sys.stdin], [], [], LOOK_AROUND)
     else:
         names = ", ".join(path for path in answered if path in PAGES)
-        print(f"to look around: stagepost up, then http://127.0.0.1:8080 with {names}")
+        print(
+            "The demo's server and its task are gone, the report is left. To look around on a "
+            "server of your own:\n"
+            "  . .venv/bin/activate && stagepost up\n"
+            f"then open http://127.0.0.1:8080 with {names}"
+        )
 
 
 if __name__ == "__main__":

@@ -249,6 +249,18 @@ async def test_artifacts_are_kept_by_name() -> None:
     assert {name: file.content for name, file in hand.journal.artifacts.items()} == {"a.txt": b"2"}
 
 
+async def test_an_artifact_may_be_text() -> None:
+    hand = Hand()
+
+    async def handler(ctx: Context) -> None:
+        await ctx.save_artifact("a.txt", "größer\ud800", "text/plain")
+        with pytest.raises(TypeError, match="bytes, text or the Path of a file, not dict"):
+            await ctx.save_artifact("b.txt", {}, "text/plain")  # type: ignore[arg-type]
+
+    await hand.run(handler)
+    assert hand.journal.artifacts["a.txt"].content == "größer?".encode()
+
+
 async def test_a_lost_claim_ends_its_handler() -> None:
     hand, went_on = Hand(), []
 

@@ -385,7 +385,7 @@ def test_bare_files_take_the_free_fields_in_order(tmp_path: Path) -> None:
     filled = placed(named([a, f"one={b}"]), fields)
     assert [(part.field, part.path.name) for part in filled] == [("many", "a"), ("one", "b")]
     assert placed(named([a]), [])[0].field == "file"
-    with pytest.raises(ValueError, match=r"no field left for .*/b; write field="):
+    with pytest.raises(ValueError, match=r"no field left for .*/b: the task type takes"):
         placed(named([a, b]), [FileField("one")])
 
 

@@ -203,8 +203,12 @@ class Context:
         scope = CURRENT.get()
         await self._guard(self._journal.emit, scope.path or "main", _clean(text))
 
-    async def save_artifact(self, name: str, content: bytes | Path, media_type: str) -> None:
-        """Keep a file with the task, for its user to fetch; one of the same name is replaced."""
+    async def save_artifact(self, name: str, content: bytes | str | Path, media_type: str) -> None:
+        """Keep a file with the task, for its user to fetch; one of the same name is replaced.
+
+        Text is kept as UTF-8; a Path is a local file, whose bytes are kept.
+        """
+        content = _bytes_of(content)
         if not name or len(name) > 255 or "/" in name or not name.isprintable():
             raise ValueError("An artifact's name has 1 to 255 printable characters and no slash.")
         if CURRENT.get().flight is not None:
@@ -307,6 +311,20 @@ def _note(percent: float, message: str, step: str | None) -> ProgressNote:
     if not 0 <= percent <= 100:
         raise ValueError("Progress lies between 0 and 100.")
     return ProgressNote(round(percent), _clean(message)[:500], step)
+
+
+def _bytes_of(content: Any) -> bytes | Path:
+    match content:
+        case bytes() | Path():
+            return content
+        case bytearray() | memoryview():
+            return bytes(content)
+        case str():
+            return _clean(content).encode()
+        case _:
+            raise TypeError(
+                f"An artifact is bytes, text or the Path of a file, not {type(content).__name__}."
+            )
 
 
 def _clean(text: str) -> str:

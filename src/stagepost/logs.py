@@ -14,6 +14,7 @@ import threading
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
+from stagepost.masking import masked
 from stagepost.settings import LogStyle
 
 _MOST_WAITING: Final = 10_000  # lines
@@ -29,7 +30,8 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One record as text."""
         marks = "".join(f" {name}={value}" for name, value in _marks(record))
-        head = f"{_time(record)} {record.levelname:<8}{record.name}: {record.getMessage()}{marks}"
+        message = masked(record.getMessage())
+        head = f"{_time(record)} {record.levelname:<8}{record.name}: {message}{marks}"
         return "\n  ".join("\n".join([head, *_trace(self, record)]).splitlines())
 
 
@@ -42,7 +44,7 @@ class JsonFormatter(logging.Formatter):
             "time": _time(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": masked(record.getMessage()),
             **dict(_marks(record)),
         }
         if trace := _trace(self, record):
@@ -131,4 +133,4 @@ def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> list[str]
     parts = [] if record.exc_info is None else [formatter.formatException(record.exc_info)]
     if record.stack_info:
         parts.append(formatter.formatStack(record.stack_info))
-    return parts
+    return [masked(part) for part in parts]

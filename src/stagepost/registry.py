@@ -2,14 +2,15 @@
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, SchemaValidator
 
 from stagepost import codec
+from stagepost.closed import ClosedJsonSchema, closed_validator
 from stagepost.errors import CodeChanged, Invalid, UnknownType
 from stagepost.retry import Retry, seconds
 from stagepost.upload import KNOWN, STORED, Known
@@ -32,18 +33,22 @@ class TaskType:
     retry: Retry
     killable: bool
     input: TypeAdapter[Any]
+    callers_input: SchemaValidator
     input_class: type[BaseModel] | None
     output: TypeAdapter[Any] | None
     output_class: type[BaseModel] | None
 
     def parse(self, value: Any, known: Known | None = None) -> Any:
-        """A caller's input, validated. Raises Invalid, naming each field at fault."""
+        """A caller's input, validated. Raises Invalid, naming each field at fault.
+
+        A field that does not exist is a fault, unless its model says `extra` itself.
+        """
         if self.input_class is not None and type(value) is self.input_class:
             return value
         try:
-            return self.input.validate_python(value, context={KNOWN: known})
+            return self.callers_input.validate_python(value, context={KNOWN: known})
         except ValidationError as error:
-            raise invalid(self.name, error) from error
+            raise self._invalid(error) from error
 
     def dump(self, value: Any) -> str:
         """A validated input as the JSON text that is kept. Raises Invalid for what is no JSON.
@@ -94,17 +99,55 @@ class TaskType:
 
     def input_schema(self) -> Mapping[str, Any]:
         """The input's JSON Schema."""
-        return self.input.json_schema(ref_template="#/components/schemas/{model}")
+        return self.input.json_schema(
+            ref_template="#/components/schemas/{model}", schema_generator=ClosedJsonSchema
+        )
+
+    def _invalid(self, error: ValidationError) -> Invalid:
+        faults = [
+            (fault["loc"], self._fault(fault["type"], fault["loc"], fault["msg"]))
+            for fault in error.errors(include_url=False, include_input=False)
+        ]
+        return Invalid(f"The input does not fit the task type {self.name}.", faults)
+
+    def _fault(self, kind: str, location: Sequence[str | int], message: str) -> str:
+        if len(location) != 1:
+            return "There is no such field." if kind in _UNKNOWN_FIELD else message
+        name = str(location[0])
+        if kind in _UNKNOWN_FIELD:
+            known = ", ".join(self.field_names())
+            return (
+                f"There is no such field; there are: {known}." if known else "There are no fields."
+            )
+        return _NO_FILE.format(name=name) if kind == "missing" and self._is_file(name) else message
+
+    def field_names(self) -> Sequence[str]:
+        """The input's own fields, as a caller names them; none where it is no object."""
+        return tuple(self._fields())
+
+    def file_names(self) -> Sequence[str]:
+        """Those of them that take a file."""
+        return tuple(name for name in self._fields() if self._is_file(name))
+
+    def _fields(self) -> Mapping[str, Any]:
+        schema = self.input_schema()
+        name = str(schema.get("$ref", "")).rpartition("/")[2]
+        fields: Mapping[str, Any] = schema.get("$defs", {}).get(name, schema).get("properties", {})
+        return fields
+
+    def _is_file(self, name: str) -> bool:
+        # An Upload, a list of them, or one of several possibilities, wherever its schema stands.
+        field = repr(self._fields().get(name, {}))
+        return "/Upload'" in field or "'binary'" in field
 
 
 _FROM_STORE: Final = {STORED: True}
+_NO_FILE: Final = (
+    'A file is missing: send it as the part "{name}" of a form, or the id of an upload; on the '
+    "command line name the FILE."
+)
+_UNKNOWN_FIELD: Final = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 _UNTYPED: Final = (inspect.Signature.empty, None)
-
-
-def invalid(type_name: str, error: ValidationError) -> Invalid:
-    """Pydantic's complaint in our own words."""
-    faults = [(fault["loc"], fault["msg"]) for fault in error.errors(include_url=False)]
-    return Invalid(f"The input does not fit the task type {type_name}.", faults)
 
 
 class App:
@@ -193,6 +236,7 @@ def describe(
             "move it to the top level of its module."
         )
     annotation, returns = _annotations(handler)
+    adapter = _adapter(handler, annotation)
     return TaskType(
         name=name,
         handler=handler,
@@ -201,7 +245,8 @@ def describe(
         ttl=seconds(deadline),
         retry=retry or Retry(),
         killable=killable,
-        input=_adapter(handler, annotation),
+        input=adapter,
+        callers_input=closed_validator(adapter),
         input_class=_model(annotation),
         output=None if returns in _UNTYPED else _adapter(handler, returns),
         output_class=_model(returns),

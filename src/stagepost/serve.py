@@ -26,11 +26,12 @@ import uvloop
 from stagepost.errors import Conflict, Retryable, StoreRefused, Terminal
 from stagepost.lifeline import die_with
 from stagepost.logs import LogLines
+from stagepost.masking import masked
 from stagepost.registry import App
 from stagepost.settings import Settings, from_environment
 from stagepost.supervised import REPLACE_ME, Supervised
 from stagepost.web import Parts, bootstrap, create_app, server_config
-from stagepost.wiring import Engine, open_engine, registered
+from stagepost.wiring import Engine, check_lanes, open_engine, registered
 
 _log = logging.getLogger("stagepost.serve")
 
@@ -182,6 +183,7 @@ def _own_stdout() -> TextIO:
 def _run(settings: Settings, shared: _Shared) -> int:
     try:
         app = registered(settings)
+        check_lanes(app, settings)
     except (ValueError, TypeError) as error:
         return _refuse(error, USAGE)
     # The store's writer comes back from SQLite some fifteen times a commit and must not wait 5 ms
@@ -195,7 +197,7 @@ def _run(settings: Settings, shared: _Shared) -> int:
 
 
 def _refuse(error: Exception, code: int) -> int:
-    sys.stderr.write(f"stagepost: {error}\n")
+    sys.stderr.write(f"stagepost: {masked(str(error))}\n")
     sys.stderr.flush()
     return code
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from stagepost.errors import StoreRefused
+from stagepost.masking import masked
 
 DEFAULT_DATA: Final = Path("stagepost-data")
 _AUTH_MODES: Final = ("local", "keys")
@@ -52,19 +53,22 @@ class LogStyle:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that can be set. Durations are seconds."""
+    """Everything that can be set. Durations are seconds.
+
+    What may hold a password is left out of its text form.
+    """
 
     data: Path = DEFAULT_DATA
-    store: str = ""
-    broker: str = "direct"
-    bus: str = "memory"
-    blobs: str = ""
+    store: str = field(default="", repr=False)
+    broker: str = field(default="direct", repr=False)
+    bus: str = field(default="memory", repr=False)
+    blobs: str = field(default="", repr=False)
     app: str = ""
     host: str = "127.0.0.1"
     port: int = _PORT
     auth: tuple[str, ...] = ("local",)
     bootstrap_key: str = field(default="", repr=False)
-    url: str = ""
+    url: str = field(default="", repr=False)
     api_key: str = field(default="", repr=False)
     log: LogStyle = field(default_factory=LogStyle)
     lanes: Mapping[str, int] = field(default_factory=lambda: {"interactive": 8, "batch": 1})
@@ -85,12 +89,14 @@ class Settings:
     @property
     def folder(self) -> Path:
         """The data folder of the embedded engine."""
-        return _path_of(self.store, "sqlite") if self.store else self.data
+        return _path_of("STAGEPOST_STORE", self.store, "sqlite") if self.store else self.data
 
     @property
     def blob_folder(self) -> Path:
         """The folder of the folder blobs."""
-        return _path_of(self.blobs, "file") if self.blobs else self.folder / "blobs"
+        return (
+            _path_of("STAGEPOST_BLOBS", self.blobs, "file") if self.blobs else self.folder / "blobs"
+        )
 
     def check_exposure(self) -> None:
         """Keep the local mode, which asks for no key, on this machine.
@@ -174,10 +180,13 @@ class _Asked(dict[str, str]):
         return default
 
 
-def _path_of(url: str, scheme: str) -> Path:
+def _path_of(name: str, url: str, scheme: str) -> Path:
     parts = urlsplit(url)
     if parts.scheme != scheme or parts.netloc or not parts.path:
-        raise StoreRefused(f'"{url}" is not understood; write {scheme}:///absolute/folder.')
+        raise StoreRefused(
+            f'{name} is "{masked(url)}"; this version takes {scheme}:///absolute/folder: '
+            f"unset {name}, or write that."
+        )
     return Path(parts.path)
 
 
@@ -226,7 +235,7 @@ def server_url(text: str) -> str:
     except ValueError:
         good = False
     if not good:
-        raise ValueError(f'"{text}" is no server\'s address; write http://host:port.')
+        raise ValueError(f'"{masked(text)}" is no server\'s address; write http://host:port.')
     return text.rstrip("/")
 
 

@@ -38,6 +38,11 @@ STORED: Final = "stored"
 KNOWN: Final = "uploads"
 """Validation context key: a function from an id to the caller's upload, or None."""
 
+_ONE: Final = "Send the file as a part of a form, or the id of an upload of yours."
+_ONE_ONLY: Final = "Send one file only: this field takes no list of files."
+NOT_SENT_TEXTS: Final = frozenset({_ONE, _ONE_ONLY})
+"""What is said where a file should be and is not."""
+
 Known = Callable[[str], UploadRecord | None]
 
 
@@ -47,7 +52,7 @@ class Upload(BaseModel):
     In JSON from a caller it is the upload's id; in a form, the file part of the field's name.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     upload_id: str = Field(alias="uploadId")
     name: str
@@ -82,10 +87,7 @@ class Upload(BaseModel):
         name = value.get("uploadId") if isinstance(value, dict) else value
         record = known(name) if known is not None and isinstance(name, str) else None
         if record is None:
-            raise PydanticCustomError(
-                "upload",
-                "Send the file as a part of a form, or the id of an upload of yours.",
-            )
+            raise PydanticCustomError("upload", _ONE_ONLY if isinstance(value, list) else _ONE)
         return handler(cls.of(record))
 
     @classmethod

@@ -24,6 +24,7 @@ from stagepost.errors import StoreRefused
 from stagepost.executor import Executor
 from stagepost.maintenance.rescuer import Rescuer
 from stagepost.maintenance.scheduler import Scheduler
+from stagepost.masking import masked
 from stagepost.notifier import Notifier
 from stagepost.registry import App
 from stagepost.settings import Settings
@@ -143,7 +144,10 @@ def _chosen(name: str, choices: Mapping[str, Choice], wanted: str) -> Choice:
         return choices[wanted]
     except KeyError:
         known = ", ".join(choices)
-        raise StoreRefused(f'{name} is "{wanted}"; this version has {known}.') from None
+        raise StoreRefused(
+            f'{name} is "{masked(wanted)}"; this version has {known}: unset {name}, or set it to '
+            "one of these."
+        ) from None
 
 
 def registered(settings: Settings) -> App:
@@ -156,6 +160,25 @@ def registered(settings: Settings) -> App:
     if settings.app:
         app.include(load_app(settings.app))
     return app
+
+
+def check_lanes(app: App, settings: Settings) -> None:
+    """Every submit of a type whose lane nobody serves would fail. Raises ValueError.
+
+    A built-in type only warns: lanes may be meant for others alone.
+    """
+    for name, task_type in app.types.items():
+        lane = task_type.lane
+        if lane in settings.lanes:
+            continue
+        lanes = ",".join(f"{known}:{weight}" for known, weight in settings.lanes.items())
+        told = (
+            f'The task type "{name}" goes to the lane "{lane}", which is none of STAGEPOST_LANES; '
+            f"add it (STAGEPOST_LANES={lanes},{lane}:1), or give the type a lane of these."
+        )
+        if name not in built_in.types:
+            raise ValueError(told)
+        _log.warning("%s", told)
 
 
 def load_app(reference: str) -> App:
@@ -177,7 +200,15 @@ def load_app(reference: str) -> App:
 
 
 def _where(error: Exception) -> str:
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    own = frame.filename in {__file__, importlib.__file__} or frame.filename.startswith("<")
-    return text if own else f"{text} ({frame.filename}, line {frame.lineno})"
+    text = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+    if isinstance(error, SyntaxError):
+        return text  # it names the place itself
+    theirs = [frame for frame in traceback.extract_tb(error.__traceback__) if not _ours(frame)]
+    return f"{text} ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else text
+
+
+def _ours(frame: traceback.FrameSummary) -> bool:
+    # What the module did wrong is often noticed in here, or while it is imported.
+    name = frame.filename
+    inside = Path(name).is_relative_to(Path(__file__).parent)
+    return inside or name == importlib.__file__ or name.startswith("<")

@@ -97,10 +97,10 @@ def test_show_tells_of_steps_and_failures(cli: Cli, tmp_path: Path) -> None:
 def test_a_waiting_task_says_what_for_and_can_be_cancelled(cli: Cli) -> None:
     accepted = cli.json("submit", "say", "--delay", "600")
     task_id = accepted["taskId"]
-    assert "timer runAt" in cli("show", task_id)
+    assert "starts at 20" in cli("show", task_id)
     assert "is cancelled" in cli("cancel", task_id, "--reason", "not needed")
     assert cli.json("show", task_id)["status"] == "CANCELLED"
-    assert "\ncancelled\n" in cli("watch", task_id, code=1)
+    assert "\ncancelled by local: not needed\n" in cli("watch", task_id, code=1)
     done = cli.ended("a")
     cli("cancel", done, code=4)
     assert cli.err.startswith("stagepost: ")
@@ -110,7 +110,7 @@ def test_dead_letters_are_listed_sent_back_and_given_up(cli: Cli) -> None:
     first, second = cli.ended("no", "--tag", "dead"), cli.ended("bug", "--tag", "dead")
     listed = cli.json("dead-letters", "--tag", "dead")
     assert [letter["taskId"] for letter in listed["items"]] == [second, first]
-    assert "mend first" in cli("dead-letters", "--tag", "dead", "--kind", "INVALID_INPUT")
+    assert "after a change" in cli("dead-letters", "--tag", "dead", "--kind", "INVALID_INPUT")
     groups = cli.json("dead-letters", "--group-by", "failureKind", "--tag", "dead")["items"]
     assert {each["failureKind"]: each["count"] for each in groups} == {"INVALID_INPUT": 1, "BUG": 1}
     assert "INVALID_INPUT" in cli("dead-letters", "--group-by", "failureKind", "--tag", "dead")
@@ -145,6 +145,56 @@ def test_keys_of_the_local_mode(cli: Cli) -> None:
     assert cli.json("keys", "revoke", made["keyId"])["revoked"] is True
     assert cli.json("keys", "list")["items"] == []
     assert cli("keys", "create", "x").startswith("sp_live_")
+
+
+def test_who_cancelled_and_why_is_told_everywhere(cli: Cli) -> None:
+    task_id = cli.json("submit", "say", "--delay", "600", "--tag", "cancelled")["taskId"]
+    assert "starts at 20" in cli("tasks", "--tag", "cancelled")
+    assert "starts at 20" in cli("show", task_id)
+    cli("cancel", task_id, "--reason", "no longer needed")
+    assert "cancelled by local: no longer needed" in cli("watch", task_id, code=1)
+    assert re.search(r"cancelled +by local: no longer needed", cli("show", task_id))
+    assert cli.json("show", task_id)["cancelled"]["reason"] == "no longer needed"
+    lines = cli("events", task_id).splitlines()
+    assert lines[0].split() == ["SEQ", "TIME", "EVENT"]
+    assert re.search(r"cancelled +by local, reason no longer needed", lines[-1])
+    items = cli.json("events", task_id)["items"]
+    assert [each["event"] for each in items][-1] == "cancelled"
+
+
+def test_a_discard_says_why(cli: Cli) -> None:
+    task_id = cli.ended("no")
+    cli("dead-letters", "discard", task_id, "--reason", "was a test")
+    assert "cancelled by local: was a test" in cli("watch", task_id, code=1)
+    assert "by local: was a test" in cli("show", task_id)
+
+
+def test_an_empty_list_is_a_sentence(cli: Cli) -> None:
+    for words, none in (
+        (("tasks", "--tag", "nobody"), "No tasks.\n"),
+        (("tasks", "--tag", "nobody", "--all"), "No tasks.\n"),
+        (("dead-letters", "--tag", "nobody"), "No dead letters.\n"),
+        (("dead-letters", "--tag", "nobody", "--group-by", "type"), "No dead letters.\n"),
+        (("keys", "list", "--tenant", "nobody"), "No keys.\n"),
+    ):
+        assert cli(*words) == ""
+        assert cli.err == none
+
+
+def test_keys_of_another_tenant(cli: Cli) -> None:
+    made = cli.json("keys", "create", "first", "--role", "admin", "--tenant", "ärzte")
+    assert [key["tenant"] for key in cli.json("keys", "list", "--tenant", "ärzte")["items"]] == [
+        "ärzte"
+    ]
+    assert made["keyId"] not in cli("keys", "list")
+    assert "ärzte" in cli("keys", "list", "--tenant", "ärzte")
+    cli("keys", "create", "second", "--tenant", "ärzte")
+    assert "tenant ärzte" in cli.err
+    cli("keys", "create", "third")
+    assert "tenant local" in cli.err
+    cli("keys", "revoke", made["keyId"], code=4)
+    cli("keys", "revoke", made["keyId"], "--tenant", "ärzte")
+    cli("keys", "create", "x", "--tenant", "", code=2)
 
 
 def test_nothing_that_a_terminal_obeys_is_printed(cli: Cli) -> None:

@@ -49,6 +49,8 @@ def test_a_contract_is_reviewed_and_everything_is_stopped(tmp_path: Path) -> Non
     assert "HIGH" in ran.out
     [report] = [line.split()[1] for line in ran.out.splitlines() if line.startswith("report.html")]
     assert "<html" in Path(report).read_text()
+    assert "server and its task are gone" in ran.out
+    assert ". .venv/bin/activate && stagepost up" in ran.out
     assert serving() == []
     assert not list(tmp_path.glob("stagepost-demo-*"))
 

@@ -1,14 +1,17 @@
 """docs/cli.md and docs/settings.md say what the code says."""
 
+import inspect
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.main import get_command
 
-from stagepost.cli import app
+from stagepost import App, Retry
+from stagepost.cli import app, run
 from stagepost.cli.exits import Exit
 from stagepost.settings import Limits, Settings, from_environment, names, server_url, unknown_names
 
@@ -114,6 +117,57 @@ def test_a_servers_address_has_no_slash_at_its_end() -> None:
     for wrong in ("", "x", "http://", "http://a:0", "http://a:b", "file:///etc"):
         with pytest.raises(ValueError, match="write http://host:port"):
             server_url(wrong)
+
+
+def test_a_shell_is_told_how_to_forget_the_services() -> None:
+    text = (DOCS / "dev-services.md").read_text()
+    told = next(line for line in text.splitlines() if line.startswith("unset "))
+    assert set(told.split()[1:]) == {
+        f"STAGEPOST_{name}" for name in ("STORE", "BROKER", "BUS", "LIMITER", "BLOBS")
+    }
+    assert "works on SQLite alone" in text
+
+
+@pytest.mark.parametrize("name", ["", *(name.removeprefix("stagepost ") for name in ALL)])
+def test_the_help_fits_eighty_columns_and_breaks_no_word(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    assert run([*name.split(), "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "]...]" not in out
+    assert "list[read" not in out
+    assert all(len(line) <= 80 for line in out.splitlines())
+    if not name:
+        for code in Exit:
+            assert re.search(rf"^ +{code.value}  \w", out, re.MULTILINE), code
+        assert " 70  up only" in out
+
+
+def test_the_help_of_up_says_the_defaults() -> None:
+    told = {parameter.name: parameter.help for parameter in ALL["stagepost up"].params}
+    plain = Settings()
+    for name in ("data", "host", "port", "concurrency"):
+        assert f"else STAGEPOST_{name.upper()}, else {getattr(plain, name)}" in told[name]
+    [role] = [each for each in ALL["stagepost keys create"].params if each.name == "role"]
+    assert "Without it: submit." in role.help
+
+
+def test_what_handlers_take_is_told_with_its_default() -> None:
+    page = (DOCS / "handlers.md").read_text()
+    told = dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", page, re.MULTILINE))
+    parameters = inspect.signature(App.task).parameters
+    assert set(told) == {name for name in parameters if name not in {"self", "type"}}
+    retry = ", ".join(
+        f'{each.name}="{each.default}"'
+        if isinstance(each.default, str)
+        else f"{each.name}={each.default:g}"
+        for each in fields(Retry)
+    )
+    assert told.pop("retry") == f"Retry({retry})"
+    for name, default in told.items():
+        assert default.strip('"') == str(parameters[name].default)
 
 
 def test_secrets_are_not_shown_with_the_settings() -> None:

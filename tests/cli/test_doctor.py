@@ -72,7 +72,10 @@ def test_a_running_server_is_asked(asked: Server, capsys: pytest.CaptureFixture[
     document = json.loads(capsys.readouterr().out)
     found = {finding["check"]: finding for finding in document["findings"]}
     assert found["server"]["detail"] == f"answers at {asked.url}"
-    assert found["store"]["level"] == "ok"
+    assert found["server store"]["detail"] == "takes writes"
+    checks = [finding["check"] for finding in document["findings"]]
+    assert len(checks) == len(set(checks))
+    assert "ok" not in {finding["detail"] for finding in document["findings"]}
     assert found["lock"]["detail"] == f"held by the server, process {asked.child}"
     assert document["worst"] in {"ok", "warn"}
     assert run(["doctor"]) == 0
@@ -96,7 +99,7 @@ def test_an_app_that_does_not_load_fails(tmp_path: Path) -> None:
 
 def test_a_lane_that_no_worker_serves_fails(tmp_path: Path) -> None:
     found = doctor("--data", str(tmp_path), "--app", "rig:app", code=1, STAGEPOST_LANES="other:1")
-    assert "interactive:1" in found["lanes"]["remedy"]
+    assert "Add interactive:1 to STAGEPOST_LANES" in found["lanes"]["remedy"]
 
 
 def test_a_variable_that_nobody_reads_is_a_typing_error(tmp_path: Path) -> None:

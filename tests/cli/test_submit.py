@@ -140,7 +140,7 @@ def test_one_idempotency_key_makes_one_task(
         (["submit", "nothing"], 4, 'There is no task type "nothing"'),
         (["submit", "walk"], 4, "folder: "),
         (["submit", "say", "--lane", "nowhere"], 4, "there are: interactive, batch"),
-        (["submit", "say", "--run-at", "tomorrow"], 4, "RFC 3339"),
+        (["submit", "say", "--run-at", "tomorrow"], 2, "which is no instant"),
         (["submit", "say", "--delay", "-1"], 2, "--delay"),
         (["submit"], 2, "stagepost submit --help"),
         (["watch", "01890000-0000-7000-8000-000000000000"], 4, ""),
@@ -237,3 +237,48 @@ def test_on_a_terminal_long_output_is_paged_and_short_is_not(asked: Server) -> N
     pager = {"PAGER": "sed s/^/paged:/", "COLUMNS": "120"}
     assert "paged:ID" in on_a_terminal("tasks", "--all", "--url", asked.url, LINES="3", **pager)
     assert "paged:" not in on_a_terminal("lanes", "--url", asked.url, LINES="50", **pager)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ("submit", "say", "--run-at", "tomorrow"),
+            '--run-at is "tomorrow", which is no instant; ',
+        ),
+        (("submit", "say", "--deadline", "2026-01-31"), '--deadline is "2026-01-31", which is no '),
+        (("tasks", "--created-after", "x"), '--created-after is "x", which is no instant; write '),
+        (("tasks", "--foo"), "No such option: --foo. See stagepost tasks --help."),
+    ],
+)
+def test_a_wrong_option_is_told_in_the_words_of_the_command_line(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
+) -> None:
+    assert run(words) == 2
+    err = capsys.readouterr().err
+    assert sentence in err
+    assert "%2B" not in err
+
+
+def test_too_many_files_and_none(
+    asked: Server, capsys: pytest.CaptureFixture[str], letter: Path
+) -> None:
+    assert run(["submit", "read", str(letter), str(letter)]) == 2
+    assert "takes one file only (file); leave it out." in capsys.readouterr().err
+    assert run(["submit", "read"]) == 4
+    assert "on the command line name the FILE" in capsys.readouterr().err
+    assert run(["submit", "say", str(letter)]) == 4
+    assert "There is no such field; there are: word" in capsys.readouterr().err
+    assert run(["submit", "say", "--json"]) == 0
+    task_id = json.loads(capsys.readouterr().out)["taskId"]
+    assert run(["dead-letters", "redrive", task_id]) == 4
+    assert "`stagepost dead-letters`" in capsys.readouterr().err
+
+
+def test_a_bug_points_whoever_runs_the_server_to_its_cause(
+    asked: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["submit", "say", "--watch", "--input", '{"word": "bug"}']) == 1
+    out = capsys.readouterr().out
+    assert re.search(rf"whoever runs the server .*: stagepost show {_ID}", out)
+    assert "Traceback" not in out

@@ -278,6 +278,18 @@ def test_the_local_mode_is_not_served_to_other_machines(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
+_APP = """from stagepost import App
+app = App()
+@app.task("quick", {option})
+async def quick(ctx, request: dict) -> None: ...
+"""
+
+
+def test_a_built_in_type_without_its_lane_is_only_told_of(tmp_path: Path) -> None:
+    with up(tmp_path / "server", STAGEPOST_LANES="other:1") as server:
+        assert 'The task type "contract-review" goes to the lane' in server.err()
+
+
 @pytest.mark.parametrize(
     ("app", "reason"),
     [
@@ -286,11 +298,18 @@ def test_the_local_mode_is_not_served_to_other_machines(tmp_path: Path) -> None:
         ("rig:nothing", "AttributeError"),
         ("rig:walk", "is no stagepost.App"),
         ("broken:app", "broken.py, line 1"),
+        ("slow:app", "slow.py, line 3)"),
+        ("syntax:app", "syntax.py, line 1)"),
+        ("lane:app", 'The task type "quick" goes to the lane "fast", which is none of'),
+        ("lane:app", "STAGEPOST_LANES=interactive:8,batch:1,fast:1"),
     ],
 )
 def test_an_app_that_does_not_load_is_one_sentence(tmp_path: Path, app: str, reason: str) -> None:
     (tmp_path / "broken.py").write_text("1 / 0\n")
     (tmp_path / "rig.py").write_text("walk = 1\n")
+    (tmp_path / "slow.py").write_text(_APP.format(option='timeout="ten minutes"'))
+    (tmp_path / "lane.py").write_text(_APP.format(option='lane="fast"'))
+    (tmp_path / "syntax.py").write_text("def\n")
     refused = stagepost("up", "--data", "data", "--port", "0", "--app", app, cwd=tmp_path)
     assert refused.code == 2
     assert reason in refused.err
@@ -357,3 +376,14 @@ def test_api_and_worker_apart_name_up(command: str) -> None:
     refused = stagepost(command)
     assert refused.code == 4
     assert "`stagepost up`" in refused.err
+
+
+@pytest.mark.parametrize("name", ["STAGEPOST_BUS", "STAGEPOST_STORE", "STAGEPOST_BROKER"])
+def test_a_part_that_is_not_here_is_refused_without_its_password(tmp_path: Path, name: str) -> None:
+    ran = stagepost(
+        *("up", "--data", str(tmp_path / "data"), "--port", "0"),
+        env={name: "postgresql://user:secret@host/db"},
+    )
+    assert ran.code == 4
+    assert "secret" not in ran.out + ran.err
+    assert f"unset {name}" in ran.err

@@ -42,6 +42,9 @@ async def test_uploads_are_named_in_the_input(kind: str, tmp_path: Path) -> None
 
 
 async def test_an_upload_that_was_not_given_is_invalid_as_at_a_submit() -> None:
+    with pytest.raises(Invalid, match=r"uploads=, under the name") as refused:
+        await run_task(app, "read", {"file": "words.txt"})
+    assert "file: Send the file" in str(refused.value)
     with pytest.raises(Invalid):
         await run_task(app, "read", {"file": "words.txt"})
     with pytest.raises(UnknownType):

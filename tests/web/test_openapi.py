@@ -1,7 +1,10 @@
 """The OpenAPI document: complete, and true of the running API."""
 
 import asyncio
+import html
+import json
 import re
+import shlex
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,6 +91,48 @@ class TestDocument:
         for path in whole["paths"]:
             assert path in response.text
 
+    async def test_the_page_is_in_the_order_of_use_and_fits(
+        self, client: httpx.AsyncClient
+    ) -> None:
+        text = (await client.get("/docs")).text
+
+        paths = re.findall(r"<summary><b>\w+</b> <code>([^<]+)</code>", text)
+        assert paths[:2] == [f"{API}/tasks/echo", f"{API}/tasks/review"]
+        assert paths[-1] in {"/docs", "/openapi.json", "/", "/metrics", "/readyz"}
+        # One row for all refusals of a kind, in their order, and no description twice.
+        for section in re.split(r"<details>\n<summary><b>", text)[1:]:
+            statuses = re.findall(r"<tr><td>(\d{3}(?:, \d{3})*)\s", section)
+            single = [int(each) for row in statuses for each in row.split(", ")]
+            assert single == sorted(set(single)), section
+            assert section.count("Refused; the problem document says why.") <= 1
+            summary = re.search(r"</code> ([^<]+)</summary>", section)
+            if summary is not None:
+                assert f"<p>{summary[1]}." not in section
+        assert "&lt;" not in text
+        assert "`" not in re.sub(r"<pre.*?</pre>", "", text, flags=re.DOTALL)
+
+    async def test_its_references_are_links_that_lead_somewhere(
+        self, client: httpx.AsyncClient
+    ) -> None:
+        text = (await client.get("/docs")).text
+
+        links = set(re.findall(r'href="#([^"]+)"', text))
+        assert links
+        assert links <= set(re.findall(r'id="([^"]+)"', text))
+        assert "#/components/schemas" not in text
+        whole = re.search(r'<pre id="schema-TaskItem">(.*?)</pre>', text, re.DOTALL)
+        assert whole is not None
+        assert '<a href="#schema-WaitingFor">WaitingFor</a>' in whole[1]
+
+    async def test_each_route_has_a_command_to_try_it_by(self, client: httpx.AsyncClient) -> None:
+        text = html.unescape((await client.get("/docs")).text)
+
+        assert f"-F file=@FILE http://127.0.0.1:8080{API}/tasks/review" in text
+        echo = next(line for line in text.splitlines() if line.endswith("/tasks/echo</pre>"))
+        words = shlex.split(echo.removeprefix("<pre>").removesuffix("</pre>"))
+        body = json.loads(words[words.index("-d") + 1])
+        assert (await client.post(f"{API}/tasks/echo", json=body)).status_code == 202
+
 
 def str_of(whole: Any) -> str:
     return httpx.Request("POST", "http://x", json=whole).content.decode()
@@ -132,7 +177,7 @@ def test_the_running_api_keeps_to_its_document(base: str, mode: GenerationMode) 
             # A stream does not end; test_stream.py has it.
             continue
         tested += _try(operation, mode)
-    assert tested == 24 if mode is GenerationMode.POSITIVE else tested >= 10
+    assert tested == 25 if mode is GenerationMode.POSITIVE else tested >= 10
 
 
 def _try(operation: Any, mode: GenerationMode) -> int:

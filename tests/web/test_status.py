@@ -296,3 +296,13 @@ async def test_a_silent_worker_counts_as_missing(tmp_path: Any) -> None:
         async with http(engine) as client:
             body = await status(client, task_id)
     assert body["waitingFor"]["kind"] == "worker"
+
+
+async def test_a_parameter_out_of_its_range_is_named_with_it(
+    engine: Engine, client: httpx.AsyncClient
+) -> None:
+    task_id = (await engine.submit()).task_id
+    refused = await client.get(f"{API}/tasks/{task_id}/status?wait=99")
+    assert refused.status_code == 422
+    assert refused.json()["detail"].startswith("wait is not valid: ")
+    assert "30" in refused.json()["detail"]

@@ -56,6 +56,34 @@ async def test_the_input_is_kept_as_its_model_validates_it(client: httpx.AsyncCl
     assert task["input"] == {"text": "", "number": 5, "words": [], "nested": {}}
 
 
+async def test_a_field_that_does_not_exist_is_refused_by_its_name(
+    engine: Engine, client: httpx.AsyncClient
+) -> None:
+    refused = problem(await client.post(ECHO, json={"txet": "hello"}), 422, "validation")
+    assert refused["errors"] == [
+        {
+            "detail": "There is no such field; there are: text, number, words, nested.",
+            "pointer": "#/txet",
+        }
+    ]
+    form = {"file": ("a.txt", b"a"), "other": ("b.txt", b"b")}
+    refused = problem(await client.post(REVIEW, files=form), 422, "validation")
+    assert [fault["pointer"] for fault in refused["errors"]] == ["#/other"]
+    assert await count(engine) == 0
+
+
+async def test_a_file_that_did_not_come_as_it_should_is_told_plainly(
+    client: httpx.AsyncClient,
+) -> None:
+    missing = problem(await client.post(REVIEW, json={}), 422, "validation")["errors"]
+    assert missing[0]["pointer"] == "#/file"
+    assert 'as the part "file" of a form' in missing[0]["detail"]
+    assert "on the command line name the FILE" in missing[0]["detail"]
+    two = [("file", ("a.txt", b"a")), ("file", ("b.txt", b"b"))]
+    refused = problem(await client.post(REVIEW, files=two), 422, "validation")["errors"]
+    assert refused[0]["detail"] == "Send one file only: this field takes no list of files."
+
+
 async def test_the_options_reach_the_task(engine: Engine, client: httpx.AsyncClient) -> None:
     soon = datetime.now(UTC) + timedelta(hours=1)
     query = {

@@ -18,6 +18,19 @@ from stagepost.remote import Unreachable
 _ANY_OPTIONS = {"allow_extra_args": True, "ignore_unknown_options": True}
 """For commands that this engine refuses in any form."""
 
+_HELP = """Stagepost runs long AI tasks behind a product.
+
+\b
+Exit codes:
+  0  completed
+  1  the task ended otherwise; for doctor: something fails
+  2  usage: the command line, a setting or a local file
+  3  the server could not be reached
+  4  refused, by the server or by the data folder or port of up
+ 70  up only: the server did not come up
+130  Ctrl-C while watching; the task goes on
+"""
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -29,6 +42,7 @@ app.command()(submit.submit)
 app.command()(watch.watch)
 app.command()(tasks.tasks)
 app.command(name="show")(tasks.show_task)
+app.command()(tasks.events)
 app.command()(tasks.cancel)
 app.add_typer(dead_letters_app, name="dead-letters")
 app.command()(server.lanes)
@@ -47,18 +61,16 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=_HELP)
 def _stagepost(
     _version: Annotated[
         bool,
-        typer.Option("--version", is_eager=True, callback=_print_version, help="Print it."),
+        typer.Option(
+            "--version", is_eager=True, callback=_print_version, help="Print the version."
+        ),
     ] = False,
 ) -> None:
-    """Stagepost runs long AI tasks behind a product.
-
-    Exit codes: 0 completed, 1 the task ended otherwise, 2 usage, 3 server not reachable,
-    4 refused.
-    """
+    """What holds for all commands."""
 
 
 def main() -> None:
@@ -90,5 +102,6 @@ def _wrong(error: typer.TyperException) -> int:
     if message:
         context = getattr(error, "ctx", None)
         hint = f" See {context.command_path} --help." if context is not None else ""
-        complain(message + hint)
+        stop = "" if message.endswith((".", "!", "?")) else "."
+        complain(message + stop + hint)
     return error.exit_code

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Annotated, TypeVar
 
 import typer
 
-from stagepost.cli.exits import usage
+from stagepost.cli.exits import Usage, usage
 from stagepost.remote import Remote
 from stagepost.settings import Settings, from_environment, server_url
 
@@ -27,6 +28,20 @@ def environment() -> Settings:
     """The settings. Raises Usage when one can't be understood."""
     with usage():
         return from_environment()
+
+
+def check_instants(**given: str | None) -> None:
+    """Refuse what is no instant. Raises Usage; an option's name has `_` for each `-`."""
+    for name, text in given.items():
+        try:
+            good = text is None or datetime.fromisoformat(text).tzinfo is not None
+        except ValueError:
+            good = False
+        if not good:
+            raise Usage(
+                f'--{name.replace("_", "-")} is "{text}", which is no instant; write it as '
+                "2026-01-31T08:00:00Z."
+            )
 
 
 def ask(url: str | None, work: Callable[[Remote], Awaitable[Answer]]) -> Answer:

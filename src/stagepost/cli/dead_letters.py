@@ -8,8 +8,9 @@ import typer
 
 from stagepost.cli.asking import Json, Url, ask
 from stagepost.cli.exits import Usage
-from stagepost.cli.listing import After, All, Limit, Listing, print_listing
-from stagepost.cli.output import ago, console, print_json, show, table
+from stagepost.cli.listing import After, All, Limit, Listing, print_listing, show_rows
+from stagepost.cli.output import age, console, print_json
+from stagepost.cli.rows import Columns
 from stagepost.remote import Remote, Where
 
 if TYPE_CHECKING:
@@ -23,11 +24,16 @@ Kind = Annotated[
     str | None, typer.Option("--kind", help="Only with this failure kind, such as TIMEOUT.")
 ]
 Tag = Annotated[str | None, typer.Option(help="Only with this tag.")]
-Ids = Annotated[
-    list[str] | None, typer.Argument(metavar="[ID]...", help="Which; or choose by options.")
-]
+Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", help="Which; or choose by options.")]
 
-_COLUMNS = ("ID", "TYPE", "KIND", "TRIES", "FAILED", "AGAIN?", "MESSAGE")
+_COLUMNS = Columns(
+    ("ID", "TYPE", "KIND", "TRIES", "AGE", "REDRIVE HELPS", "MESSAGE"),
+    narrow=("ID", "KIND", "AGE", "TYPE"),
+    below=("REDRIVE HELPS",),
+)
+
+
+_GROUPS = Columns(("KIND", "TYPE", "COUNT", "OLDEST"), narrow=("KIND", "TYPE", "COUNT"))
 
 
 @dead_letters_app.callback(invoke_without_command=True)
@@ -57,7 +63,7 @@ def dead_letters(
     async def page(remote: Remote, limit: int, after: str | None) -> Any:
         return await remote.page_of_dead_letters(where, limit=limit, after=after)
 
-    listing = Listing(_COLUMNS, _row, page)
+    listing = Listing(_COLUMNS, _row, page, "No dead letters.")
     print_listing(listing, url, limit=limit, after=after, everything=everything, as_json=as_json)
 
 
@@ -149,9 +155,9 @@ def _groups(where: Where, by: str, url: str | None, *, as_json: bool) -> None:
         print_json({"items": groups, "next": None})
         return
     rows = [
-        (each["failureKind"], each["type"], each["count"], ago(each["oldest"])) for each in groups
+        (each["failureKind"], each["type"], each["count"], age(each["oldest"])) for each in groups
     ]
-    show(table(("KIND", "TYPE", "COUNT", "OLDEST"), rows))
+    show_rows(_GROUPS, rows, "No dead letters.")
 
 
 def _row(letter: "DeadLetter") -> Sequence[object]:
@@ -160,7 +166,7 @@ def _row(letter: "DeadLetter") -> Sequence[object]:
         letter["type"],
         letter["failureKind"],
         letter["attempt"],
-        ago(letter["failedAt"]),
-        "yes" if letter["redriveEligible"] else "mend first",
+        age(letter["failedAt"]),
+        "yes" if letter["redriveEligible"] else "after a change",
         letter["errorMessage"],
     )

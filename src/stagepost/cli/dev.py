@@ -21,6 +21,10 @@ from stagepost.devservices.service import Service
 
 EXIT_NOT_REACHABLE = 3
 EXIT_REFUSED = 4
+_FOR_TESTS = (
+    "They are for tests and benchmarks: `stagepost up` of this version works on SQLite alone and "
+    "refuses to start in a shell that has read the file below."
+)
 
 dev_app = typer.Typer(no_args_is_help=True, help="Tools for developing with Stagepost.")
 services_app = typer.Typer(
@@ -30,9 +34,7 @@ dev_app.add_typer(services_app, name="services")
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="[NAME]...", help=f"{', '.join(s.name for s in SERVICES)}; none named: all."
-    ),
+    typer.Argument(metavar="NAME", help=f"{', '.join(s.name for s in SERVICES)}; none named: all."),
 ]
 Folder = Annotated[
     Path | None,
@@ -53,6 +55,7 @@ def start(names: Names = None, folder: Folder = None, as_json: Json = False) -> 
         reports = services.status(wanted)
     _print(reports, {"envFile": str(environment)}, as_json=as_json)
     if not as_json:
+        typer.echo(_FOR_TESTS, err=True)
         typer.echo(environment)
 
 

@@ -6,6 +6,8 @@ from enum import IntEnum
 
 import typer
 
+from stagepost.masking import masked
+
 
 class Exit(IntEnum):
     """What the shell is told."""
@@ -34,5 +36,5 @@ def usage() -> Iterator[None]:
 
 
 def complain(message: str) -> None:
-    """One line on stderr."""
-    typer.echo(f"stagepost: {' '.join(message.split())}", err=True)
+    """One line on stderr, without passwords."""
+    typer.echo(f"stagepost: {masked(' '.join(message.split()))}", err=True)

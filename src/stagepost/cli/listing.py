@@ -1,13 +1,14 @@
 """Lists that come in pages: one page, or with --all every one of them."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 import typer
 
 from stagepost.cli.asking import ask
-from stagepost.cli.output import console, json_text, print_json, show, table
+from stagepost.cli.output import console, json_text, print_json, show
+from stagepost.cli.rows import Columns, Rows
 from stagepost.remote import Remote
 
 Limit = Annotated[int, typer.Option(min=1, max=200, help="How many at most.")]
@@ -22,11 +23,12 @@ _MOST_PAGES: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a list shows: its columns, an item's row, and how a page is read."""
+    """A list's columns, an item's row, how a page is read, and the sentence that it is empty."""
 
-    columns: Sequence[str]
+    columns: Columns
     row: Callable[[Any], Sequence[object]]
     page: Callable[[Remote, int, str | None], Awaitable[Any]]
+    none: str
 
 
 def print_listing(
@@ -47,9 +49,18 @@ def print_listing(
     if as_json:
         print_json(page)
         return
-    show(table(listing.columns, map(listing.row, page["items"])))
+    show_rows(listing.columns, map(listing.row, page["items"]), listing.none)
     if page["next"] is not None:
         console(err=True).print(f"there are more: --after {page['next']}, or --all", soft_wrap=True)
+
+
+def show_rows(columns: Columns, cells: Iterable[Sequence[object]], none: str) -> None:
+    """Print rows, or on stderr the sentence that there are none."""
+    rows = Rows.of(columns, cells)
+    if rows.cells:
+        show(rows)
+    else:
+        console(err=True).print(none)
 
 
 class _AllAsJson:
@@ -79,14 +90,15 @@ class _AllAsRows:
     def page(self, items: Sequence[Any]) -> None:
         if self._kept is not None:
             self._kept.extend(items)
-        elif items or self._first:
+        elif items:
             rows = map(self._listing.row, items)
-            show(table(self._listing.columns, rows, head=self._first))
+            show(Rows.of(self._listing.columns, rows, head=self._first))
             self._first = False
 
     def end(self) -> None:
-        if self._kept is not None:
-            show(table(self._listing.columns, map(self._listing.row, self._kept)))
+        if self._kept is not None or self._first:
+            rows = map(self._listing.row, self._kept or ())
+            show_rows(self._listing.columns, rows, self._listing.none)
 
 
 async def _write_all(

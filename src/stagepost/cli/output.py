@@ -101,6 +101,17 @@ def ago(instant: str | None) -> str:
     return f"{duration(max(0.0, seconds))} ago"
 
 
+def age(instant: str | None) -> str:
+    """How long ago an RFC 3339 instant was, in a few characters; empty for None."""
+    if instant is None:
+        return ""
+    seconds = max(0.0, (datetime.now(UTC) - datetime.fromisoformat(instant)).total_seconds())
+    for unit, length, most in (("s", 1, 60), ("m", 60, 60), ("h", 3600, 48)):
+        if seconds < length * most:
+            return f"{seconds // length:.0f}{unit}"
+    return f"{seconds // 86_400:.0f}d"
+
+
 def seconds_between(start: str | None, end: str | None) -> float | None:
     """The seconds from one RFC 3339 instant to another."""
     if start is None or end is None:

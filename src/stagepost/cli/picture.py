@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from stagepost.cli.waits import ended_by, failed_text, waiting_text
 from stagepost.remote import News
 
 
@@ -24,7 +25,8 @@ class Picture:
 
 def _status(picture: Picture, data: Mapping[str, Any]) -> Picture:
     step = data.get("currentStep")
-    message = step or _waiting(data.get("waitingFor")) or str(data["status"]).lower()
+    status, wait = str(data["status"]), waiting_text(data.get("waitingFor"))
+    message = failed_text(data) if status == "FAILED" else wait or step or status.lower()
     return replace(
         picture, percent=data["progress"], message=message, told=picture.told or bool(step)
     )
@@ -49,13 +51,12 @@ def _step(picture: Picture, data: Mapping[str, Any]) -> Picture:
 
 
 def _retrying(picture: Picture, data: Mapping[str, Any]) -> Picture:
-    reason = data.get("message") or data["failureKind"]
-    message = f"attempt {data['attempt']} failed ({reason}); again at {data['nextAttemptAt']}"
-    return replace(picture, message=message)
+    told = {**data, "errorMessage": data.get("message")}
+    return replace(picture, message=failed_text(told))
 
 
 def _wait(picture: Picture, data: Mapping[str, Any]) -> Picture:
-    return replace(picture, message=_waiting(data.get("for")) or "waiting")
+    return replace(picture, message=waiting_text(data.get("for")) or "waiting")
 
 
 def _redriven(picture: Picture, data: Mapping[str, Any]) -> Picture:
@@ -74,15 +75,8 @@ def _failed(picture: Picture, data: Mapping[str, Any]) -> Picture:
     return replace(picture, message=f"failed: {data.get('message') or data.get('failureKind')}")
 
 
-def _cancelled(picture: Picture, _data: Mapping[str, Any]) -> Picture:
-    return replace(picture, message="cancelled")
-
-
-def _waiting(wait: Mapping[str, Any] | None) -> str:
-    if not wait:
-        return ""
-    until = f" until {wait['until']}" if wait.get("until") else ""
-    return f"waiting for {wait['kind']} {wait['name']}{until}"
+def _cancelled(picture: Picture, data: Mapping[str, Any]) -> Picture:
+    return replace(picture, message=ended_by(data))
 
 
 _PAINTERS: Final[Mapping[str, Callable[[Picture, Mapping[str, Any]], Picture]]] = {

@@ -1,6 +1,7 @@
 """All of one task, for people."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import RenderableType
@@ -18,18 +19,24 @@ from stagepost.cli.output import (
     status_text,
     table,
 )
+from stagepost.cli.waits import ended_by, moment, waiting_text
 
 if TYPE_CHECKING:
     from stagepost.web.schemas import ArtifactItem, FailedAttempt, Step, WholeTask
 
+_ITEM: Final = re.compile(r"\[[^\]]*\]")
+_MOST_ITEMS: Final = 5  # steps of one map that are listed one by one
 _MOST_SHOWN: Final = 2_000  # characters of an input or a result
 
 
 def report(
-    task: "WholeTask", steps: Sequence["Step"], artifacts: Sequence["ArtifactItem"]
+    task: "WholeTask",
+    steps: Sequence["Step"],
+    artifacts: Sequence["ArtifactItem"],
+    end: Mapping[str, Any] | None = None,
 ) -> Iterator[RenderableType]:
-    """The parts of the report, in their order."""
-    yield _facts(task)
+    """The parts of the report, in their order; `end` is the data of the event `cancelled`."""
+    yield _facts(task, end)
     if task["result"] is not None:
         yield from _section("result", plain(_shortened(task["result"])))
     if steps:
@@ -46,7 +53,7 @@ def _section(title: str, *parts: RenderableType) -> Iterator[RenderableType]:
     yield from parts
 
 
-def _facts(task: "WholeTask") -> Table:
+def _facts(task: "WholeTask", end: Mapping[str, Any] | None) -> Table:
     facts: list[tuple[str, object]] = [
         ("task", task["taskId"]),
         ("type", task["type"]),
@@ -56,15 +63,16 @@ def _facts(task: "WholeTask") -> Table:
         ("attempt", f"{task['attempt']} of {task['maxAttempts']}"),
         ("owner", f"{task['tenant']} / {task['user']}"),
         ("tags", ", ".join(task["tags"])),
-        ("waiting for", _waiting(task)),
+        ("waiting", waiting_text(task["waitingFor"])),
         ("queue position", task["queuePosition"]),
         ("created", _moment(task["createdAt"])),
         ("started", _moment(task["startedAt"])),
         ("ended", _moment(task["completedAt"])),
-        ("took", duration(seconds_between(task["startedAt"], task["completedAt"]))),
-        ("next attempt", task["nextAttemptAt"]),
+        ("took", _took(task)),
+        ("next attempt", moment(task["nextAttemptAt"])),
         ("deadline", task["deadline"] if not task["final"] else None),
         ("cancel", "asked for" if task["cancelRequested"] and not task["final"] else None),
+        ("cancelled", ended_by(end).removeprefix("cancelled ") if end else None),
         ("failure", _why(task)),
         ("trace", task["traceId"]),
         ("input", _shortened(task["input"])),
@@ -73,12 +81,11 @@ def _facts(task: "WholeTask") -> Table:
     return table(("", ""), told, head=False)
 
 
-def _waiting(task: "WholeTask") -> str:
-    wait = task["waitingFor"]
-    if wait is None:
+def _took(task: "WholeTask") -> str:
+    # A dead letter waited for a person; that time is none that it took.
+    if task["status"] != "COMPLETED" or task["failures"]:
         return ""
-    until = f", until {wait['until']}" if wait["until"] else ""
-    return f"{wait['kind']} {wait['name']}{until}"
+    return duration(seconds_between(task["startedAt"], task["completedAt"]))
 
 
 def _why(task: "WholeTask") -> str:
@@ -91,17 +98,34 @@ def _moment(instant: str | None) -> str:
 
 
 def _steps(steps: Sequence["Step"]) -> Table:
-    rows = [
-        (
-            step["path"],
-            duration(seconds_between(step["startedAt"], step["completedAt"])),
-            size(step["bytes"]),
-            step["attempt"],
-            step["completedAt"],
-        )
-        for step in steps
-    ]
+    rows = [_step(name, group) for name, group in _grouped(steps)]
     return table(("STEP", "TOOK", "SIZE", "ATTEMPT", "SAVED"), rows)
+
+
+def _grouped(steps: Sequence["Step"]) -> Iterator[tuple[str, Sequence["Step"]]]:
+    """Steps, and where a map has many, those of its items as one."""
+    groups: dict[str, list[Step]] = {}
+    for step in steps:
+        groups.setdefault(_ITEM.sub("[*]", step["path"]), []).append(step)
+    for name, group in groups.items():
+        if len(group) > _MOST_ITEMS:
+            yield f"{name} ({len(group)} of them)", group
+        else:
+            yield from ((each["path"], [each]) for each in group)
+
+
+def _step(name: str, group: Sequence["Step"]) -> Sequence[object]:
+    started, saved = (
+        min(each["startedAt"] for each in group),
+        max(each["completedAt"] for each in group),
+    )
+    return (
+        name,
+        duration(seconds_between(started, saved)),
+        size(sum(each["bytes"] for each in group)),
+        max(each["attempt"] for each in group),
+        saved,
+    )
 
 
 def _failure(failure: "FailedAttempt") -> Text:
@@ -121,4 +145,5 @@ def _shortened(value: Any) -> str:
     text = json_text(value)
     if len(text) <= _MOST_SHOWN:
         return text
-    return f"{text[:_MOST_SHOWN]} ... ({len(text)} characters; --json or --save DIR gives all)"
+    whole_lines = text[:_MOST_SHOWN].rpartition("\n")[0] or text[:_MOST_SHOWN]
+    return f"{whole_lines}\n... ({len(text)} characters in all; --json or --save DIR gives them)"

@@ -4,11 +4,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from stagepost.cli.asking import Json, Url, ask
-from stagepost.cli.output import ago, duration, print_json, show, table
+from stagepost.cli.listing import show_rows
+from stagepost.cli.output import age, duration, print_json, show, table
+from stagepost.cli.rows import Columns
 from stagepost.remote import Remote
 
 if TYPE_CHECKING:
     from stagepost.web.schemas import Lane, Worker
+
+
+_WORKERS = Columns(
+    ("WORKER", "STATE", "RUNNING", "SLOTS", "LANES", "AGE", "LAST BEAT", "VERSION"),
+    narrow=("WORKER", "STATE", "RUNNING", "SLOTS"),
+    below=("LANES", "AGE", "LAST BEAT", "VERSION"),
+)
 
 
 def lanes(url: Url = None, as_json: Json = False) -> None:
@@ -35,8 +44,7 @@ def workers(url: Url = None, as_json: Json = False) -> None:
     if as_json:
         print_json({"items": found, "next": None})
         return
-    columns = ("WORKER", "STATE", "RUNNING", "SLOTS", "LANES", "STARTED", "LAST BEAT", "VERSION")
-    show(table(columns, map(_worker, found)))
+    show_rows(_WORKERS, map(_worker, found), "No workers.")
 
 
 def _lane(lane: "Lane") -> Sequence[object]:
@@ -59,7 +67,7 @@ def _worker(worker: "Worker") -> Sequence[object]:
         worker["running"],
         worker["slots"],
         ", ".join(worker["lanes"]),
-        ago(worker["startedAt"]),
-        ago(worker["lastBeat"]),
+        age(worker["startedAt"]),
+        age(worker["lastBeat"]),
         worker["version"],
     )

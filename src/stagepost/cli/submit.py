@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from stagepost.cli.asking import Json, Url, ask
+from stagepost.cli.asking import Json, Url, ask, check_instants
 from stagepost.cli.exits import Usage, usage
 from stagepost.cli.output import console, print_json
 from stagepost.cli.watch import finish, followed, going_on, with_url
@@ -23,7 +23,7 @@ TypeName = Annotated[str, typer.Argument(metavar="TYPE", help="The task type.")]
 Files = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[FILE]...", help="Files for the type's file fields, in their order; or field=FILE."
+        metavar="FILE", help="Files for the type's file fields, in their order; or field=FILE."
     ),
 ]
 Given = Annotated[str, typer.Option("--input", help="The input: JSON, @FILE, or - for stdin.")]
@@ -59,6 +59,7 @@ def submit(
     as_json: Json = False,
 ) -> None:
     """Submit a task."""
+    check_instants(run_at=run_at, deadline=deadline)
     value = _input(given)
     options = SubmitOptions(
         lane, priority, delay, run_at, deadline, tuple(tags or ()), idempotency_key
@@ -81,13 +82,13 @@ def submit(
 def _watch(accepted: "Accepted", url: str | None, *, as_json: bool) -> None:
     task_id = accepted["taskId"]
 
-    async def work(remote: Remote) -> "TaskStatus":
+    async def work(remote: Remote) -> tuple["TaskStatus", str]:
         return await followed(remote, task_id, quiet=as_json)
 
     if not as_json:
         console().print(f"task {task_id} ({accepted['type']})")
     with going_on(task_id, url):
-        finish(ask(url, work), url, as_json=as_json)
+        finish(*ask(url, work), url, as_json=as_json)
 
 
 def _print(accepted: "Accepted", url: str | None) -> None:

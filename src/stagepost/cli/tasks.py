@@ -1,25 +1,35 @@
-"""`stagepost tasks`, `show` and `cancel`."""
+"""`stagepost tasks`, `show`, `events` and `cancel`."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stagepost.cli.asking import Json, TaskId, Url, ask
+from stagepost.cli.asking import Json, TaskId, Url, ask, check_instants
 from stagepost.cli.exits import Usage
-from stagepost.cli.listing import After, All, Limit, Listing, print_listing
-from stagepost.cli.output import ago, console, plain, print_json, show, status_text
+from stagepost.cli.listing import After, All, Limit, Listing, print_listing, show_rows
+from stagepost.cli.output import age, console, plain, print_json, show, status_text
 from stagepost.cli.report import report
+from stagepost.cli.rows import Columns
 from stagepost.cli.saving import save_all
+from stagepost.cli.waits import failed_text, moment, waiting_text
 from stagepost.remote import Remote, Where
 
 if TYPE_CHECKING:
-    from stagepost.web.schemas import TaskItem, TaskStatus
+    from stagepost.web.schemas import TaskEvent, TaskItem, TaskStatus
 
 Reason = Annotated[str, typer.Option(help="Why; it is kept in the task's history.")]
 
-_COLUMNS = ("ID", "TYPE", "STATUS", "%", "LANE", "TRY", "CREATED", "STEP OR FAILURE")
+_COLUMNS = Columns(
+    ("ID", "TYPE", "STATUS", "%", "LANE", "TRY", "AGE", "STEP, FAILURE OR WAIT"),
+    narrow=("ID", "STATUS", "%", "AGE", "TYPE"),
+)
+
+
+_EVENTS = Columns(("SEQ", "TIME", "EVENT", ""), narrow=("SEQ", "TIME", "EVENT"))
+_LONG = frozenset({"result"})
 
 
 def tasks(
@@ -41,6 +51,7 @@ def tasks(
     as_json: Json = False,
 ) -> None:
     """List tasks, newest first."""
+    check_instants(created_after=created_after, created_before=created_before)
     where = Where(
         status=tuple(word.upper().replace("-", "_") for word in status or ()),
         type=type_name,
@@ -54,7 +65,7 @@ def tasks(
     async def page(remote: Remote, limit: int, after: str | None) -> Any:
         return await remote.page_of_tasks(where, limit=limit, after=after)
 
-    listing = Listing(_COLUMNS, _row, page)
+    listing = Listing(_COLUMNS, _row, page, "No tasks.")
     print_listing(listing, url, limit=limit, after=after, everything=everything, as_json=as_json)
 
 
@@ -71,19 +82,49 @@ def show_task(
     if save is not None and save.exists() and not save.is_dir():
         raise Usage(f"{save} is no folder; name one for --save.")
 
-    async def work(remote: Remote) -> tuple[Any, list[Any], list[Any], list[Path]]:
+    async def work(remote: Remote) -> tuple[Any, list[Any], list[Any], list[Path], Any]:
         task = await remote.task(task_id)
         steps = [step async for step in remote.steps(task_id)]
         artifacts = [each async for each in remote.artifacts(task_id)]
         saved = await save_all(remote, task, artifacts, save) if save else []
-        return task, steps, artifacts, saved
+        end = await _end(remote, task_id) if task["status"] == "CANCELLED" else None
+        return task, steps, artifacts, saved, end
 
-    task, steps, artifacts, saved = ask(url, work)
+    task, steps, artifacts, saved, end = ask(url, work)
     if as_json:
         files = [str(path) for path in saved]
-        print_json({**task, "steps": steps, "artifacts": artifacts, "saved": files})
+        print_json(
+            {**task, "steps": steps, "artifacts": artifacts, "saved": files, "cancelled": end}
+        )
     else:
-        show(*report(task, steps, artifacts), *(plain(f"saved {path}") for path in saved))
+        show(*report(task, steps, artifacts, end), *(plain(f"saved {path}") for path in saved))
+
+
+async def _end(remote: Remote, task_id: str) -> Any:
+    ends = [each["data"] async for each in remote.events(task_id) if each["event"] == "cancelled"]
+    return ends[-1] if ends else None
+
+
+def events(task_id: TaskId, url: Url = None, as_json: Json = False) -> None:
+    """Show a task's history: every event with its time and what it says."""
+
+    async def work(remote: Remote) -> list[Any]:
+        return [event async for event in remote.events(task_id)]
+
+    found = ask(url, work)
+    if as_json:
+        print_json({"items": found, "next": None})
+    else:
+        show_rows(_EVENTS, map(_event, found), "No events.")
+
+
+def _event(event: "TaskEvent") -> Sequence[object]:
+    data = ", ".join(
+        f"{name} {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in event["data"].items()
+        if value is not None and value != "" and name not in _LONG
+    )
+    return event["seq"], moment(event["timestamp"]), event["event"], data
 
 
 def cancel(
@@ -106,6 +147,18 @@ def cancel(
         console().print(f"task {task_id} is asked to stop ({status['status'].lower()})")
 
 
+def _last(task: "TaskItem") -> str | None:
+    match task["status"]:
+        case "FAILED":
+            return failed_text(task)
+        case "DEAD_LETTER":
+            return task["errorMessage"]
+        case "COMPLETED" | "CANCELLED":
+            return None
+        case _:
+            return waiting_text(task["waitingFor"]) or task["currentStep"]
+
+
 def _row(task: "TaskItem") -> Sequence[object]:
     return (
         task["taskId"],
@@ -114,6 +167,6 @@ def _row(task: "TaskItem") -> Sequence[object]:
         task["progress"],
         task["lane"],
         f"{task['attempt']}/{task['maxAttempts']}",
-        ago(task["createdAt"]),
-        task["errorMessage"] or task["currentStep"],
+        age(task["createdAt"]),
+        _last(task),
     )

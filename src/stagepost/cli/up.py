@@ -13,6 +13,7 @@ import typer
 from stagepost.cli.asking import environment
 from stagepost.cli.exits import Exit, complain
 from stagepost.logs import LogLines
+from stagepost.masking import masked
 from stagepost.settings import Settings
 from stagepost.supervisor import Patience, Supervisor, serving_command
 
@@ -21,16 +22,40 @@ _LAST_WORDS = 30.0  # seconds for the child to end once its worker has drained
 
 
 def up(
-    data: Annotated[Path | None, typer.Option(metavar="DIR", help="The data folder.")] = None,
-    host: Annotated[str | None, typer.Option(help="Where to listen.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The data folder; else STAGEPOST_DATA, else stagepost-data."
+        ),
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(help="The address to listen on; else STAGEPOST_HOST, else 127.0.0.1."),
+    ] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65_535, help="Where to listen; 0: any free port.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            max=65_535,
+            help="The port to listen on; else STAGEPOST_PORT, else 8080; 0: any free one.",
+        ),
     ] = None,
     app: Annotated[
-        str | None, typer.Option(metavar="MODULE:APP", help="Your own task types.")
+        str | None,
+        typer.Option(
+            metavar="MODULE:APP",
+            help="Your own task types, beside the built-in ones; else STAGEPOST_APP.",
+        ),
     ] = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, max=10_000, help="How many tasks run at once.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=10_000,
+            help="How many tasks run at once; else STAGEPOST_CONCURRENCY, else 8.",
+        ),
     ] = None,
 ) -> None:
     """Run the server: API and worker in one, started again when it dies."""
@@ -64,7 +89,10 @@ def _refuse_apart(command: str) -> NoReturn:
             "use `stagepost up`."
         )
     else:
-        complain(f'STAGEPOST_STORE is "{store}"; this version has sqlite. Use `stagepost up`.')
+        complain(
+            f'STAGEPOST_STORE is "{masked(store)}"; this version has sqlite: unset STAGEPOST_STORE '
+            "and use `stagepost up`."
+        )
     raise typer.Exit(Exit.REFUSED)
 
 

@@ -51,7 +51,8 @@ def lanes(types: Mapping[str, str], settings: Settings) -> Iterator[Finding]:
             yield fail(
                 "lanes",
                 f"the type {name} goes to the lane {lane}, which no worker serves",
-                f"Add it to STAGEPOST_LANES, such as {lane}:1.",
+                f"Add {lane}:1 to STAGEPOST_LANES, or give the type a lane of "
+                f"{', '.join(settings.lanes)}.",
             )
 
 

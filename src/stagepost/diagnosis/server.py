@@ -9,6 +9,12 @@ from stagepost.remote import Refused, Remote, Unreachable
 if TYPE_CHECKING:
     from stagepost.web.schemas import Lane, Readiness, Worker
 
+_WELL: Final = {
+    "store": "takes writes",
+    "disk": "has space",
+    "draining": "is not being stopped",
+    "worker": "claims tasks",
+}
 _LEVELS: Final = {"ok": Level.OK, "degraded": Level.WARN, "down": Level.FAIL}
 
 
@@ -39,7 +45,8 @@ def _checks(readiness: "Readiness") -> Iterator[Finding]:
     for name, check in readiness["checks"].items():
         level = _LEVELS.get(check["status"], Level.FAIL)
         remedy = "" if level is Level.OK else "See the server's log."
-        yield Finding(name, level, check["detail"] or check["status"], remedy)
+        detail = check["detail"] or _WELL.get(name, "works")
+        yield Finding(f"server {name}", level, detail, remedy)
 
 
 def _served(lanes: "Sequence[Lane]", workers: "Sequence[Worker]") -> Iterator[Finding]:

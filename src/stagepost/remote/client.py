@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Readiness,
         Redriven,
         Step,
+        TaskEvent,
         TaskItem,
         TaskStatus,
         WholeTask,
@@ -127,6 +128,10 @@ class Remote:
         """The files that it saved."""
         return self._all(_task(task_id, "/artifacts"), {"limit": 200})
 
+    def events(self, task_id: str) -> "AsyncIterator[TaskEvent]":
+        """Its history, from the first event on."""
+        return self._all(_task(task_id, "/events"), {"limit": 200})
+
     def tasks(self, where: Where, *, limit: int = 200) -> "AsyncIterator[TaskItem]":
         """All tasks of a kind, newest first, read in pages of `limit`."""
         return self._all(f"{_API}/tasks", {**where.conditions(), "limit": limit})
@@ -216,38 +221,60 @@ class Remote:
 
     # Keys
 
-    async def make_key(self, name: str, roles: Sequence[str], user: str | None) -> "NewKey":
-        """Make an API key; its text is in this answer only."""
+    async def make_key(
+        self, name: str, roles: Sequence[str], user: str | None, tenant: str | None = None
+    ) -> "NewKey":
+        """Make an API key; its text is in this answer only.
+
+        A `tenant` that is not the caller's own is for servers in the local mode.
+        """
         body = {"name": name, "roles": list(roles), **({"user": user} if user else {})}
-        key: NewKey = await self._post(f"{_API}/keys", body)
+        key: NewKey = await self._post(f"{_API}/keys", body, _for_tenant(tenant))
         return key
 
-    def live_keys(self) -> "AsyncIterator[Key]":
+    def live_keys(self, tenant: str | None = None) -> "AsyncIterator[Key]":
         """The keys of the tenant."""
-        return self._all(f"{_API}/keys", {"limit": 200})
+        return self._all(f"{_API}/keys", {"limit": 200}, _for_tenant(tenant))
 
-    async def revoke_key(self, key_id: str) -> None:
+    async def revoke_key(self, key_id: str, tenant: str | None = None) -> None:
         """End a key."""
         path = f"{_API}/keys/{quote(key_id, safe='')}"
-        await self._transport.json(Call(method="DELETE", path=path))
+        call = Call(method="DELETE", path=path, headers=_for_tenant(tenant))
+        await self._transport.json(call)
 
-    async def _get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
-        return await self._transport.json(Call(method="GET", path=path, query=query, safe=True))
-
-    async def _post(self, path: str, body: Mapping[str, Any]) -> Any:
-        call = Call(method="POST", path=path, make_body=lambda: {"json": body})
+    async def _get(
+        self,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        call = Call(method="GET", path=path, query=query, headers=headers or {}, safe=True)
         return await self._transport.json(call)
 
-    async def _all(self, path: str, query: Mapping[str, Any]) -> AsyncIterator[Any]:
+    async def _post(
+        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> Any:
+        call = Call(
+            method="POST", path=path, headers=headers or {}, make_body=lambda: {"json": body}
+        )
+        return await self._transport.json(call)
+
+    async def _all(
+        self, path: str, query: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Any]:
         after: str | None = None
         for _ in range(_MOST_PAGES):
-            page = await self._get(path, {**query, "after": after})
+            page = await self._get(path, {**query, "after": after}, headers)
             for item in page["items"]:
                 yield item
             after = page["next"]
             if after is None:
                 return
         raise Unreachable(f"The list is longer than {_MOST_PAGES} pages; narrow it by a filter.")
+
+
+def _for_tenant(tenant: str | None) -> Mapping[str, str]:
+    return {} if tenant is None else {"X-Tenant-Id": tenant}
 
 
 def _task(task_id: str, part: str = "") -> str:

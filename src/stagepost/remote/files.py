@@ -93,11 +93,17 @@ def placed(parts: Sequence[FilePart], fields: Sequence[FileField]) -> list[FileP
             filled.append(part)
             continue
         if not free:
-            raise ValueError(f"There is no field left for {part.path}; write field={part.path}.")
+            raise ValueError(_no_field_left(part.path, fields))
         filled.append(FilePart(free[0].name, part.path))
         if not free[0].several:
             del free[0]
     return filled
+
+
+def _no_field_left(path: Path, fields: Sequence[FileField]) -> str:
+    names = [each.name for each in fields] or ["file"]
+    takes = f"one file only ({names[0]})" if len(names) == 1 else f"the files {', '.join(names)}"
+    return f"There is no field left for {path}: the task type takes {takes}; leave it out."
 
 
 def _named(text: str) -> FilePart:

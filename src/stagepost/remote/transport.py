@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 import orjson
 
+from stagepost.masking import masked
 from stagepost.remote.errors import BUSY, Unreachable, no_answer, refusal
 from stagepost.settings import is_loopback
 
@@ -39,21 +40,22 @@ class Call:
 
 
 class Transport:
-    """Connections to one server."""
+    """Connections to one server; `url` is its address as messages show it, without a password."""
 
     def __init__(
         self, url: str, key: str = "", transport: httpx.AsyncBaseTransport | None = None
     ) -> None:
-        self.url = url.rstrip("/")
+        address = url.rstrip("/")
+        self.url = masked(address)
         headers = {"User-Agent": f"stagepost/{version('stagepost')}"}
         if key:
             headers["Authorization"] = f"Bearer {key}"
         self._client = httpx.AsyncClient(
-            base_url=self.url,
+            base_url=address,
             headers=headers,
             transport=transport,
             # No proxy stands between this machine and itself, whatever the environment says.
-            trust_env=not is_loopback(urlsplit(self.url).hostname or ""),
+            trust_env=not is_loopback(urlsplit(address).hostname or ""),
         )
 
     async def close(self) -> None:
@@ -107,7 +109,7 @@ class Transport:
             call.method,
             call.path,
             params=_params(call.query),
-            headers=dict(call.headers),
+            headers=_headers(call),
             timeout=_timeout(call.read),
         ) as response:
             yield response
@@ -117,7 +119,7 @@ class Transport:
             call.method,
             call.path,
             params=_params(call.query),
-            headers=dict(call.headers),
+            headers=_headers(call),
             timeout=_timeout(call.read),
             **call.make_body(),
         )
@@ -127,6 +129,11 @@ def retry_after(response: httpx.Response) -> float:
     """The seconds that a server asks to wait; 0 when it says nothing."""
     text = response.headers.get("retry-after", "")
     return float(text) if text.isascii() and text.isdigit() else 0.0
+
+
+def _headers(call: Call) -> list[tuple[bytes, bytes]]:
+    # A tenant's name is UTF-8, which httpx by itself does not send.
+    return [(name.encode(), value.encode()) for name, value in call.headers.items()]
 
 
 def _timeout(read: float) -> httpx.Timeout:

@@ -15,6 +15,7 @@ from uuid_utils import uuid7
 
 from stagepost.child.blocking import BlockingContext
 from stagepost.context import Context, Facts
+from stagepost.errors import Invalid
 from stagepost.executor import reaction
 from stagepost.failure import classify
 from stagepost.gate import Gate
@@ -25,8 +26,10 @@ from stagepost.registry import App, TaskType
 from stagepost.task import Payload
 from stagepost.testing.memory_journal import MemoryJournal, SavedFile
 from stagepost.threads import Threads
+from stagepost.upload import NOT_SENT_TEXTS
 
 _THREADS: Final = 1_000
+_MISSING: Final = "In a test: give its bytes in uploads=, under the name that the input has."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +68,14 @@ async def run_task(
 
     `input` is validated and converted as a submit would. It names the files of `uploads` by their
     keys, which are also their names. Steps saved in `checkpoints` are not run. A sync handler and
-    `cpu=True` run in a thread here, not in a process of their own. Raises UnknownType, Invalid.
+    `cpu=True` run in a thread here, not in a process of their own. Raises UnknownType, and Invalid,
+    whose message names each field at fault.
     """
     task_type = app.get(type)
     with TemporaryDirectory(prefix="stagepost-") as folder:
         files = _files(uploads or {}, Path(folder))
         records = {key: _record(key, path) for key, path in files.items()}
-        text = task_type.dump(task_type.parse(input, records.get))
+        text = task_type.dump(_parsed(task_type, input, records))
         journal = MemoryJournal(files, checkpoints or {})
         claim = _claim(task_type, text, attempt, len(journal.steps))
         running = asyncio.create_task(_attempt(task_type, claim, journal), name=f"run of {type}")
@@ -88,6 +92,20 @@ async def run_task(
         journal.texts,
         journal.artifacts,
     )
+
+
+def _parsed(task_type: TaskType, value: Any, records: Mapping[str, UploadRecord]) -> Any:
+    try:
+        return task_type.parse(value, records.get)
+    except Invalid as error:
+        faults = [
+            (place, f"{text} {_MISSING}" if text in NOT_SENT_TEXTS else text)
+            for place, text in error.errors
+        ]
+        told = "; ".join(
+            f"{'.'.join(map(str, place)) or 'input'}: {text}" for place, text in faults
+        )
+        raise Invalid(f"{error} {told}", faults) from error
 
 
 async def _attempt(

@@ -159,7 +159,10 @@ async def _refuse_parameters(request: Request, error: Exception) -> Response:
             return unknown_parameter(name, _known_parameters(request)).response()
         where = {"parameter": name} if place in {"query", "path"} else {"pointer": pointer(names)}
         faults.append({"detail": sentence(fault["msg"]), **where})
-    return Problem(Kind.VALIDATION, "A parameter is not valid.", faults=faults).response()
+    first = faults[0]
+    name = first.get("parameter") or first["pointer"]
+    detail = f"{name} is not valid: {first['detail'].rstrip('.')}."
+    return Problem(Kind.VALIDATION, detail, faults=faults).response()
 
 
 def _known_parameters(request: Request) -> Sequence[str]:

@@ -235,7 +235,10 @@ class DeadLetterRoutes:
         tasks = [(await self._store.get(task_id, scope)).task for task_id in task_ids]
         dead = [task for task in tasks if task.status is Status.DEAD_LETTER]
         if not dead:
-            raise Conflict("None of these tasks is a dead letter.")
+            raise Conflict(
+                "None of these tasks is a dead letter; `stagepost dead-letters`, or GET "
+                "/api/v1/dead-letters, lists those that are."
+            )
         return dead
 
     async def _files_of(self, body: RedriveBody, identity: Identity) -> Sequence[UploadRecord]:

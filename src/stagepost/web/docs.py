@@ -4,58 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
-from jinja2 import Environment
 from starlette.responses import Response
 
 from stagepost.web.answers import Operation, reads
+from stagepost.web.docs_page import page
 from stagepost.web.schemas import AnyJson
 
+_ONWARD: Final = '<a href="/docs">The page of the API</a>'
 _POLICY: Final = (
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
 )
-_PAGE: Final = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>{{ info.title }} API</title>
-<style>
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
-code, pre { font: 14px/1.4 ui-monospace, monospace }
-pre { overflow: auto; padding: .75rem; background: #8881; border-radius: 4px }
-summary { cursor: pointer; padding: .4rem 0 }
-b { display: inline-block; min-width: 4.5rem }
-table { border-collapse: collapse }
-td { padding: .15rem 1rem .15rem 0; vertical-align: top }
-:root { color-scheme: light dark }
-</style>
-<h1>{{ info.title }} API {{ info.version }}</h1>
-<p>{{ info.description }} The same as a document for programs:
-<a href="openapi.json">openapi.json</a>.</p>
-{% for path, methods in paths.items() %}{% for method, operation in methods.items() %}
-<details>
-<summary><b>{{ method | upper }}</b> <code>{{ path }}</code> {{ operation.summary }}</summary>
-<p>{{ operation.description }}</p>
-{% if operation.parameters %}<table>
-{% for parameter in operation.parameters %}<tr><td><code>{{ parameter.name }}</code>
-<td>{{ parameter.in }}<td><code>{{ parameter.schema | json }}</code>
-<td>{{ parameter.description }}</tr>
-{% endfor %}</table>{% endif %}
-{% for kind, body in (operation.requestBody or {}).get("content", {}).items() %}
-<p>Body, <code>{{ kind }}</code></p><pre>{{ body.schema | json(2) }}</pre>
-{% endfor %}
-<p>Answers</p><table>
-{% for status, answer in operation.responses.items() %}<tr><td>{{ status }}
-<td>{{ answer.description }}<td>{% for kind, body in (answer.content or {}).items() %}
-<code>{{ kind }} {{ body.schema | json }}</code>{% endfor %}</tr>
-{% endfor %}</table>
-</details>
-{% endfor %}{% endfor %}
-<h2>Shapes</h2>
-{% for name, schema in components.schemas.items() %}
-<details><summary><code>{{ name }}</code></summary><pre>{{ schema | json(2) }}</pre></details>
-{% endfor %}
-</html>
-"""
 
 
 class DocRoutes:
@@ -69,6 +27,14 @@ class DocRoutes:
     def operations(self) -> Sequence[Operation]:
         """The routes."""
         return [
+            Operation(
+                method="GET",
+                path="/",
+                endpoint=self.start,
+                answers={307: str},
+                media_type="text/html",
+                headers={"Location": "The page of the API."},
+            ),
             reads("/openapi.json", self.json, AnyJson),
             Operation(
                 method="GET",
@@ -78,6 +44,10 @@ class DocRoutes:
                 media_type="text/html",
             ),
         ]
+
+    async def start(self) -> Response:
+        """Where a person begins; until there is a page for them, the API's."""
+        return Response(_ONWARD, 307, {"Location": "/docs"}, "text/html")
 
     async def json(self) -> Response:
         """The OpenAPI document."""
@@ -95,11 +65,5 @@ class DocRoutes:
         if self._json:
             return
         document = self._build()
-        environment = Environment(autoescape=True)
-        environment.filters["json"] = _json_text
-        self._html = environment.from_string(_PAGE).render(**document).encode()
+        self._html = page(document).encode()
         self._json = orjson.dumps(document)
-
-
-def _json_text(value: Any, indent: int = 0) -> str:
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else None).decode()

@@ -115,7 +115,9 @@ def _submit_operation(
 ) -> dict[str, Any]:
     schema = task_type.input_schema()
     as_json = _localised(schema, schemas, task_type.name, _FILE_IN_JSON)
-    as_form = _localised(schema, schemas, f"{task_type.name}.form", _FILE_IN_FORM)
+    # A form may bring a part of the input, or all of it, in its part `input`.
+    open_schema = {name: part for name, part in schema.items() if name != "additionalProperties"}
+    as_form = _localised(open_schema, schemas, f"{task_type.name}.form", _FILE_IN_FORM)
     content = {"application/json": {"schema": as_json}}
     if as_form.get("type") == "object":
         content["multipart/form-data"] = {"schema": as_form}

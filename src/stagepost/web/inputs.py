@@ -112,12 +112,19 @@ async def named_uploads(
     return found
 
 
-def check_all_used(form: Form, text: str) -> None:
+def check_all_used(form: Form, task_type: TaskType, text: str) -> None:
     """Refuse a file that fills no field of the input: it would be lost without a word."""
     for name, records in form.files.items():
         if any(record.upload_id not in text for record in records):
+            takes = ", ".join(task_type.file_names())
+            remedy = (
+                f"call it as a field that takes a file: {takes}"
+                if takes
+                else f"{task_type.name} takes no files, leave it out"
+            )
             raise invalid(
-                f'The file part "{name}" fills no field of the input.', pointer=pointer([name])
+                f'The file part "{name}" fills no field of the input; {remedy}.',
+                pointer=pointer([name]),
             )
 
 

@@ -21,9 +21,11 @@ from stagepost.web.answers import (
     validated,
 )
 from stagepost.web.auth import KEY_USER
+from stagepost.web.exchange import exchange_of
 from stagepost.web.keyring import Keyring, api_key, new_text
 from stagepost.web.limits import read_json
 from stagepost.web.parts import Parts
+from stagepost.web.problems import Kind, Problem
 from stagepost.web.schemas import Key, Listed, NewKey
 
 _KEYS_MOST: Final = 1_000  # of one tenant
@@ -87,23 +89,36 @@ class KeyRoutes:
     async def make(self, request: Request) -> Response:
         """Make an API key. Its text is in this answer and never again."""
         body = validated(NewKeyBody, await read_json(request, self._parts.settings.limits))
-        tenant = identity_of(request).caller.tenant
+        tenant = _tenant_of(request)
         if len(await self._store.keys(tenant)) >= _KEYS_MOST:
             raise Conflict(f"A tenant has at most {_KEYS_MOST} keys; revoke some.")
         text = new_text()
         key = api_key(text, name=body.name, tenant=tenant, roles=body.roles, user=body.user)
         kept = await self._store.add_key(key)
-        made: NewKey = {**service_shapes.key(kept), "key": text}
-        return answer(made, 201)
+        return answer(service_shapes.new_key(kept, text), 201)
 
     async def find(self, request: Request, query: Annotated[Page, Query()]) -> Response:
         """The live API keys, without their texts."""
-        keys = await self._store.keys(identity_of(request).caller.tenant)
+        keys = await self._store.keys(_tenant_of(request))
         chosen, after = sliced(keys, lambda record: record.id, query)
         return answer(shapes.page([service_shapes.key(record) for record in chosen], after))
 
     async def revoke(self, request: Request, key_id: str) -> Response:
         """End an API key. Within two seconds it opens nothing, and its open streams end."""
-        await self._store.revoke_key(key_id, identity_of(request).caller.tenant)
+        await self._store.revoke_key(key_id, _tenant_of(request))
         self._keyring.forget()
         return Response(status_code=204)
+
+
+def _tenant_of(request: Request) -> str:
+    """The caller's tenant. Raises Problem where the request names another one in vain."""
+    tenant = identity_of(request).caller.tenant
+    named = exchange_of(request.scope).headers.get(b"x-tenant-id")
+    if named is not None and named != tenant.encode():
+        # Elsewhere the header does not count; here the key would be of another tenant than meant.
+        raise Problem(
+            Kind.FORBIDDEN,
+            f"This key is of the tenant {tenant} and can't make or end keys of another one; the "
+            "local mode can: see the section on tenants in docs/http-api.md.",
+        )
+    return tenant

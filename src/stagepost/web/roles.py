@@ -32,6 +32,7 @@ _TASK: Final = "/api/v1/tasks/{task_id}"
 ROLES: Final[Mapping[tuple[str, str], Role | None]] = {
     ("GET", "/healthz"): None,
     ("GET", "/readyz"): None,
+    ("GET", "/"): None,
     ("GET", "/docs"): None,
     ("GET", "/openapi.json"): None,
     ("GET", "/metrics"): Role.READ,

@@ -173,8 +173,8 @@ class Worker(TypedDict):
     state: str
 
 
-class Key(TypedDict):
-    """An API key without its text."""
+class KeyFacts(TypedDict):
+    """What an API key is."""
 
     keyId: str
     name: str
@@ -183,7 +183,13 @@ class Key(TypedDict):
     createdAt: str
 
 
-class NewKey(Key):
+class Key(KeyFacts):
+    """An API key without its text, and whose it is."""
+
+    tenant: str
+
+
+class NewKey(KeyFacts):
     """An API key with its text, which is shown this once."""
 
     key: str

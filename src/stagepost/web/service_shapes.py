@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from stagepost.event import rfc3339
 from stagepost.records import ApiKey, DeadGroup, LaneRecord, WorkerRecord
 from stagepost.task import Task
-from stagepost.web.schemas import DryRun, Group, Key, Lane, Worker
+from stagepost.web.schemas import DryRun, Group, Key, KeyFacts, Lane, NewKey, Worker
 
 
 def lane(record: LaneRecord, now: int, slots: int) -> Lane:
@@ -54,6 +54,15 @@ def worker(record: WorkerRecord) -> Worker:
 
 def key(record: ApiKey) -> Key:
     """An API key without its text."""
+    return {**_key_facts(record), "tenant": record.tenant}
+
+
+def new_key(record: ApiKey, text: str) -> NewKey:
+    """An API key with its text."""
+    return {**_key_facts(record), "key": text}
+
+
+def _key_facts(record: ApiKey) -> KeyFacts:
     return {
         "keyId": record.id,
         "name": record.name,

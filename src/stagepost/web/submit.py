@@ -102,7 +102,7 @@ class Submit:
         value = shape.from_form(form, self._limits)
         uploads = [*form.uploads, *await self._named(value, identity)]
         checked = task_type.parse(value, _by_id(uploads))
-        check_all_used(form, task_type.dump(checked))
+        check_all_used(form, task_type, task_type.dump(checked))
         return Sent(task_type, value, uploads)
 
     async def _named(self, value: Any, identity: Identity) -> Sequence[UploadRecord]:

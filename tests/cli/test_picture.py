@@ -1,0 +1,103 @@
+"""What a watcher reads: the failure and the time of the next attempt, not the step before it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from stagepost.cli.picture import Picture
+from stagepost.cli.report import _shortened, _steps
+from stagepost.cli.waits import moment, waiting_text
+from stagepost.remote import News
+
+SOON = "2026-01-31T08:00:05.123Z"
+STATUS = {
+    "status": "RUNNING",
+    "progress": 40,
+    "currentStep": "wait",
+    "waitingFor": None,
+    "errorMessage": None,
+    "failureKind": None,
+    "attempt": 1,
+    "nextAttemptAt": None,
+}
+
+
+def told(event: str, **data: Any) -> str:
+    return Picture().after(News(event, data)).message
+
+
+def wait(kind: str, name: str, until: str | None = None) -> dict[str, Any]:
+    return {"kind": kind, "name": name, "until": until}
+
+
+def test_a_failed_attempt_shows_its_failure_and_when_it_goes_on() -> None:
+    sentence = "attempt 1 failed: It did not answer; again at 2026-01-31 08:00:05 UTC"
+    failed = {
+        **STATUS,
+        "status": "FAILED",
+        "errorMessage": "It did not answer.",
+        "failureKind": "BUG",
+        "nextAttemptAt": SOON,
+        "waitingFor": wait("retry", "BUG", SOON),
+    }
+    assert told("status", **failed) == sentence
+    event = {"attempt": 1, "failureKind": "BUG", "message": "It did not answer."}
+    assert told("retrying", **event, nextAttemptAt=SOON) == sentence
+
+
+def test_a_wait_comes_before_the_step_that_was_last() -> None:
+    limit = wait("limit", "The model is busy; wait.", SOON)
+    sentence = "waits for a limit: The model is busy; wait; goes on at 2026-01-31 08:00:05 UTC"
+    assert told("status", **{**STATUS, "status": "WAITING", "waitingFor": limit}) == sentence
+    assert told("waiting", **{"for": limit}) == sentence
+    assert told("status", **STATUS) == "wait"
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (wait("timer", "runAt", SOON), "starts at 2026-01-31 08:00:05 UTC"),
+        (wait("worker", "limited"), "no worker takes it: none serves limited"),
+        (wait("retry", "BUG", SOON), "the next attempt is at 2026-01-31 08:00:05 UTC"),
+        (wait("signal", "approval"), "waits for the signal approval"),
+        (wait("child", "x"), "waits for its task x"),
+        (wait("paused", "batch"), "batch is paused"),
+        (None, ""),
+    ],
+)
+def test_each_wait_is_a_sentence(given: Any, text: str) -> None:
+    assert waiting_text(given) == text
+
+
+def test_a_cancel_says_who_and_why() -> None:
+    assert told("cancelled", by="ann", reason="too late") == "cancelled by ann: too late"
+    assert told("cancelled", by="ann", reason="") == "cancelled by ann"
+    assert moment(None) == ""
+
+
+def _step(number: int) -> Any:
+    instant = f"2026-01-31T08:00:{number:02d}.000Z"
+    told = {"path": f"analyse[{number}]", "name": "analyse", "attempt": 1, "bytes": 1}
+    return {**told, "startedAt": instant, "completedAt": instant}
+
+
+def test_the_items_of_a_map_are_one_row() -> None:
+    rows = [_step(number) for number in range(60)]
+    [column, *_] = _steps(rows).columns
+    assert [str(cell) for cell in column.cells] == ["analyse[*] (60 of them)"]
+    [column, *_] = _steps(rows[:2]).columns
+    assert [str(cell) for cell in column.cells] == ["analyse[0]", "analyse[1]"]
+
+
+def test_a_long_result_is_cut_at_a_line() -> None:
+    text = _shortened([{"name": "x" * 70, "number": number} for number in range(60)])
+    lines = text.splitlines()
+    assert lines[-1].startswith("... (")
+    assert (
+        lines[-2]
+        in json.dumps(
+            [{"name": "x" * 70, "number": number} for number in range(60)], indent=2
+        ).splitlines()
+    )
+    assert len(text) < 2_200
