@@ -69,7 +69,7 @@ class TaskType:
         try:
             self.input.validator.validate_json(text, context=_FROM_STORE)
         except ValidationError as error:
-            raise invalid(self.name, error) from error
+            raise self._invalid(error) from error
 
     def load(self, text: str) -> Any:
         """A kept input, as the handler gets it. Raises CodeChanged when it fits no more."""
