@@ -13,6 +13,7 @@ from uuid_utils import uuid7
 from bench.apps import Number, app
 from bench.completed import check_completed
 from bench.program import Measured, print_measured, scratch_folder
+from stagepost import interpreter
 from stagepost.bus import Bus, Committed, Token
 from stagepost.settings import Settings
 from stagepost.stores.sqlite.folder import DATABASE
@@ -80,6 +81,7 @@ def main() -> None:
         "--data", type=Path, help="an existing data folder; a fresh one if left out"
     )
     words = parser.parse_args()
+    interpreter.tune()  # as `stagepost up` does
     with scratch_folder() as folder:
         print_measured(uvloop.run(measure(words.data or folder, words.size)))
 

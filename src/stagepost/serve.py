@@ -23,6 +23,7 @@ from typing import Final, NoReturn, TextIO
 import uvicorn
 import uvloop
 
+from stagepost import interpreter
 from stagepost.errors import Conflict, Retryable, StoreRefused, Terminal
 from stagepost.lifeline import die_with
 from stagepost.logs import LogLines
@@ -37,7 +38,6 @@ _log = logging.getLogger("stagepost.serve")
 
 USAGE: Final = 2
 REFUSED: Final = 4
-_SWITCH: Final = 0.0005  # seconds
 _BEAT: Final = 1.0  # seconds between two signs of life
 _MOST_FILES: Final = 1_048_576
 _CLOSING: Final = 30.0  # seconds for the last answers
@@ -186,9 +186,7 @@ def _run(settings: Settings, shared: _Shared) -> int:
         check_lanes(app, settings)
     except (ValueError, TypeError) as error:
         return _refuse(error, USAGE)
-    # The store's writer comes back from SQLite some fifteen times a commit and must not wait 5 ms
-    # each time for the interpreter's lock: a tenth of that is a tenth more tasks a second.
-    sys.setswitchinterval(_SWITCH)
+    interpreter.tune()
     runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     try:
         return runner.run(_serve(settings, app, shared))
