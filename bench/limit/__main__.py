@@ -12,6 +12,7 @@ import uvloop
 from bench.completed import check_completed
 from bench.limit.writer import LANE, Row, Writer
 from bench.program import Measured, print_measured, scratch_folder
+from stagepost import interpreter
 
 IN_FLIGHT = 1_000
 
@@ -62,6 +63,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--size", type=int, default=20_000, help="tasks")
     words = parser.parse_args()
+    interpreter.tune()  # as the engine's process
     with scratch_folder() as folder:
         print_measured(uvloop.run(measure(folder, words.size)))
 
