@@ -41,6 +41,9 @@ class Completions:
     def token(self, task_id: str, token: Token) -> None:
         del task_id, token
 
+    def missed(self) -> None:
+        raise AssertionError("bells were lost within one process")
+
 
 async def measure(folder: Path, tasks: int) -> Measured:
     """From the first submit to the last durable completion."""

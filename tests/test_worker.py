@@ -104,6 +104,18 @@ async def test_cancel_ends_a_task_wherever_it_stands(tmp_path: Path) -> None:
         assert not engine.worker.stuck
 
 
+async def test_a_cancel_whose_bell_was_lost_is_found_when_bells_were_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(app, tmp_path / "data", heartbeat=1_000.0, lease=3_000.0) as engine:
+        monkeypatch.setattr(engine.worker, "committed", lambda _news: None)
+        task_id = (await engine.client.submit("wait", {"log": str(tmp_path / "wait")})).task_id
+        await until(lambda: lines(tmp_path / "wait"))
+        await engine.client.cancel(task_id)
+        engine.worker.missed()
+        assert (await finished(engine, task_id)).task.status is Status.CANCELLED
+
+
 async def test_cancel_ends_a_task_between_two_attempts(tmp_path: Path) -> None:
     async with running(app, tmp_path) as engine:
         task_id = (await engine.client.submit("suspect", {"log": str(tmp_path / "log")})).task_id

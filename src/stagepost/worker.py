@@ -120,6 +120,10 @@ class Worker:
     def token(self, task_id: str, token: Token) -> None:
         """Not of interest here."""
 
+    def missed(self) -> None:
+        """A cancel may have been asked: a heartbeat finds it."""
+        self._beat_now.set()
+
     async def _until_drain_or_fault(self, *loops: "asyncio.Future[None]") -> None:
         asked: asyncio.Future[Any] = asyncio.ensure_future(self._drain_asked.wait())
         everything: set[asyncio.Future[Any]] = {asked, *loops}
