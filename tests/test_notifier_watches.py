@@ -69,6 +69,7 @@ class _Silent:
     def listen(self, listener: object) -> "type[None]":
         return type(None)
 
+    async def ping(self) -> None: ...
     async def close(self) -> None: ...
 
 

@@ -83,6 +83,10 @@ class Bus(Protocol):
         """
         ...
 
+    async def ping(self) -> None:
+        """Return if other processes are heard and hear; raises Retryable if they do not now."""
+        ...
+
     async def close(self) -> None:
         """Tell what still waits to be told, for two seconds at most, and let go."""
         ...

@@ -35,5 +35,8 @@ class MemoryBus:
         """Call the listener in this event loop from now on."""
         return self._ears.listen(listener)
 
+    async def ping(self) -> None:
+        """There are no other processes."""
+
     async def close(self) -> None:
         """Nothing waits to be told."""

@@ -98,8 +98,14 @@ class HealthRoutes:
             raise StagepostError(str(error)) from error
 
     async def _disk(self) -> None:
-        free = await asyncio.to_thread(_free_bytes, self._parts.settings.folder)
-        text = f"{free // (1024 * 1024)} MiB are free on the disk of the data folder."
+        settings = self._parts.settings
+        folder, of = (
+            (settings.folder, "data folder")
+            if settings.embedded
+            else (settings.blob_folder, "blobs")
+        )
+        free = await asyncio.to_thread(_free_bytes, folder)
+        text = f"{free // (1024 * 1024)} MiB are free on the disk of the {of}."
         if free < _DISK_LEAST:
             raise StagepostError(text)
         if free < _DISK_LOW:

@@ -26,7 +26,7 @@ from stagepost.buses.postgres.line import LOST, PATIENCE, Connection, Line, answ
 from stagepost.buses.postgres.outgoing import Outgoing
 from stagepost.buses.postgres.wire import BELLS, TEXTS, hello, payloads, read
 from stagepost.buses.texts import Texts
-from stagepost.errors import StoreRefused
+from stagepost.errors import Retryable, StoreRefused
 
 _log = logging.getLogger("stagepost.bus")
 
@@ -106,6 +106,11 @@ class PostgresBus:
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call the listener in this event loop from now on."""
         return self._ears.listen(listener)
+
+    async def ping(self) -> None:
+        """Return if both connections stand."""
+        if not (self._listening.connected and self._ringing.connected):
+            raise Retryable("The bus has no connection to PostgreSQL; news come by sweeps.")
 
     async def close(self) -> None:
         """Tell what waits, for two seconds at most, and let go of the connections."""

@@ -42,6 +42,8 @@ class Line:
     def __init__(self, url: str, **options: str) -> None:
         self._url = url
         self._options = {"application_name": "stagepost bus", **options}
+        self.connected = False
+        """Whether the work has a connection now."""
 
     async def connect(self) -> Connection:
         """A connection. Raises LOST, or ValueError for an address that is none."""
@@ -64,11 +66,13 @@ class Line:
         """
         connection = first
         while True:
+            self.connected = True
             try:
                 await _until_lost(connection, work)
             except LOST as error:
                 _log.warning("the bus has lost its connection to PostgreSQL: %s", _text(error))
             finally:
+                self.connected = False
                 connection.terminate()
             connection = await self._again()
             _log.info("the bus is connected to PostgreSQL again")
