@@ -15,11 +15,14 @@ import pytest
 from buses.ear import Ear, bell, token
 from stagepost.bus import TOKENS_KEPT, Committed
 from stagepost.buses import postgres
-from stagepost.buses.postgres import PostgresBus, line, outgoing, wire
+from stagepost.buses.postgres import PostgresBus, line, outgoing
+from stagepost.buses.postgres.wire import Channels
 from stagepost.errors import StoreRefused
 from support.postgres import Server
 from support.postgres import server as own_server
 from support.waiting import until
+
+CHANNELS = Channels.of("stagepost")
 
 
 @asynccontextmanager
@@ -138,6 +141,18 @@ async def test_much_text_at_once_is_cut_and_never_queued(postgres_server: Server
         kept = here.kept("task")
         assert kept is not None
         assert len(kept.text) == TOKENS_KEPT
+
+
+async def test_engines_of_one_database_keep_apart_by_their_schemas(
+    postgres_server: Server,
+) -> None:
+    async with (
+        two(postgres_server.url) as (_, _, _, elsewhere),
+        two(f"{postgres_server.url}?schema=another") as (here, _, _, far),
+    ):
+        here.ring(bell(1))
+        await until(lambda: far.bells)
+        assert elsewhere.bells == []
 
 
 async def test_rings_from_many_threads_all_arrive(postgres_server: Server) -> None:
@@ -267,10 +282,10 @@ async def test_what_others_say_on_the_channels_is_ignored(postgres_server: Serve
     async with two(postgres_server.url) as (here, there, _, far):
         before = far.looks
         for payload in ("", "x", "[]", "{}", '{"from":1,"events":3}', '{"from":"a","said":[[]]}'):
-            for channel in (wire.BELLS, wire.TEXTS):
+            for channel in (CHANNELS.bells, CHANNELS.texts):
                 await queried(postgres_server.url, "SELECT pg_notify($1, $2)", channel, payload)
         later = json.dumps({"from": "later", "events": ["known"], "unheard-of": [1]})
-        await queried(postgres_server.url, "SELECT pg_notify($1, $2)", wire.BELLS, later)
+        await queried(postgres_server.url, "SELECT pg_notify($1, $2)", CHANNELS.bells, later)
         here.ring(bell(1))
         await until(lambda: far.events == ["known", "task 1"])
         assert far.looks == before

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from buses.ear import token
 from stagepost.bus import Token
 from stagepost.buses.postgres.outgoing import Batch
-from stagepost.buses.postgres.wire import BELLS, TEXTS, hello, payloads, read
+from stagepost.buses.postgres.wire import Channels, hello, payloads, read
 
+CHANNELS = Channels.of("stagepost")
 IDS = st.lists(st.text(max_size=40), max_size=400)
 TOKENS = st.builds(
     Token,
@@ -48,7 +49,7 @@ def joined(said: list[tuple[str, Token | None]]) -> list[tuple[str, Token | None
 
 @given(BATCHES)
 def test_any_batch_comes_through(batch: Batch) -> None:
-    told = [*payloads("sender", batch)]
+    told = [*payloads("sender", batch, CHANNELS)]
     assert all(payload.isascii() and len(payload) < 8_000 for _, payload in told)
     heard = [read(payload) for _, payload in told]
     assert all(each is not None and each.sender == "sender" for each in heard)
@@ -59,19 +60,19 @@ def test_any_batch_comes_through(batch: Batch) -> None:
     assert joined(said) == joined([*batch.said])
     assert any(each.missed for each in whole) is batch.missed
     texts = {channel for channel, payload in told if "said" in json.loads(payload)}
-    assert texts <= {TEXTS}
+    assert texts <= {CHANNELS.texts}
 
 
 def test_ids_fill_a_payload() -> None:
     ids = tuple(f"0190aaaa-bbbb-7ccc-8ddd-{number:012}" for number in range(1_000))
-    told = [*payloads("0123456789abcdef", Batch(events=ids))]
-    assert {channel for channel, _ in told} == {BELLS}
+    told = [*payloads("0123456789abcdef", Batch(events=ids), CHANNELS)]
+    assert {channel for channel, _ in told} == {CHANNELS.bells}
     assert len(told) == 5
 
 
 def test_text_of_a_path_without_an_end_stays_at_home() -> None:
     said = (("task", token("x" * 100, step="y" * 10_000)), ("task", None))
-    told = [*payloads("sender", Batch(said=said))]
+    told = [*payloads("sender", Batch(said=said), CHANNELS)]
     assert len(told) == 1
     heard = read(told[0][1])
     assert heard is not None

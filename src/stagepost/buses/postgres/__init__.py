@@ -22,9 +22,9 @@ from typing import Any, Final, Self
 
 from stagepost.bus import Committed, Listener, Token
 from stagepost.buses.ears import Ears
-from stagepost.buses.postgres.line import LOST, PATIENCE, Connection, Line, answered
+from stagepost.buses.postgres.line import LOST, PATIENCE, Connection, Line, address_of, answered
 from stagepost.buses.postgres.outgoing import Outgoing
-from stagepost.buses.postgres.wire import BELLS, TEXTS, hello, payloads, read
+from stagepost.buses.postgres.wire import Channels, hello, payloads, read
 from stagepost.buses.texts import Texts
 from stagepost.errors import Retryable, StoreRefused
 
@@ -44,9 +44,11 @@ class PostgresBus:
     """Made by `open`, in whose event loop it lives; its verbs may be called from any thread."""
 
     def __init__(self, url: str, *, text: bool) -> None:
-        self._listening = Line(url)
+        bare, schema = address_of(url)
+        self._channels = Channels.of(schema)
+        self._listening = Line(bare)
         # A doorbell that is lost with the server's memory is no loss: a sweep finds the news.
-        self._ringing = Line(url, synchronous_commit="off")
+        self._ringing = Line(bare, synchronous_commit="off")
         self._text = text
         self._sender = secrets.token_hex(8)
         self._ears = Ears()
@@ -64,6 +66,7 @@ class PostgresBus:
     async def open(cls, url: str, *, text: bool = True) -> Self:
         """Connect, and see that notifications pass; `text`: hear what other processes emit.
 
+        `?schema=NAME` in the address keeps engines of one database apart, as it does for the store.
         Raises StoreRefused with the remedy.
         """
         bus = cls(url, text=text)
@@ -141,7 +144,7 @@ class PostgresBus:
         try:
             async with asyncio.timeout(PATIENCE):
                 await self._listen(listening)
-                await ringing.execute(_NOTIFY, [BELLS], [hello(self._sender)])
+                await ringing.execute(_NOTIFY, [self._channels.bells], [hello(self._sender)])
                 await self._passes.wait()
         except TimeoutError:
             raise StoreRefused(
@@ -167,7 +170,7 @@ class PostgresBus:
             await self._rung.wait()
             self._rung.clear()
             batch = self._outgoing.take()
-            told = [*payloads(self._sender, batch)]
+            told = [*payloads(self._sender, batch, self._channels)]
             try:
                 if told:
                     channels, texts = zip(*told, strict=True)
@@ -183,9 +186,9 @@ class PostgresBus:
     # What is heard
 
     async def _listen(self, connection: Connection) -> None:
-        await connection.add_listener(BELLS, self._bell_heard)
+        await connection.add_listener(self._channels.bells, self._bell_heard)
         if self._text:
-            await connection.add_listener(TEXTS, self._text_heard)
+            await connection.add_listener(self._channels.texts, self._text_heard)
 
     async def _hear(self, connection: Connection) -> None:
         await answered(connection, self._listen(connection))

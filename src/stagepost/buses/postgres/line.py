@@ -5,6 +5,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
@@ -22,6 +23,20 @@ _MOST_DELAY: Final = 5.0
 
 LOST: Final = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
 """What a connection may raise when it is lost or the server can't be used."""
+
+
+def address_of(url: str) -> tuple[str, str]:
+    """An address as the driver takes it, and the schema that its `?schema=` names.
+
+    Raises StoreRefused for one that is none.
+    """
+    try:
+        parts = urlsplit(url)
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    except ValueError as error:
+        raise StoreRefused(_sentence(error)) from error
+    schema = options.pop("schema", "stagepost")
+    return urlunsplit(parts._replace(query=urlencode(options))), schema
 
 
 async def answered(connection: Connection, question: Awaitable[object]) -> None:

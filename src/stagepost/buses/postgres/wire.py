@@ -11,13 +11,10 @@ What is not understood is left out, so that processes of different versions can 
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from stagepost.bus import Token
 from stagepost.buses.postgres.outgoing import Batch
-
-BELLS: Final = "stagepost_bells"
-TEXTS: Final = "stagepost_texts"
 
 _ROOM: Final = 7_800
 """Bytes for the items of a payload; PostgreSQL takes 7,999, and the frame has its share."""
@@ -34,16 +31,29 @@ class Heard(NamedTuple):
     hello: bool
 
 
-def payloads(sender: str, batch: Batch) -> Iterator[tuple[str, str]]:
-    """Each payload with its channel."""
+class Channels(NamedTuple):
+    """Where bells and text go; engines of one database keep apart by their schemas' names."""
+
+    bells: str
+    texts: str
+
+    @classmethod
+    def of(cls, schema: str) -> Self:
+        """Those of a schema."""
+        return cls(f"{schema}_bells", f"{schema}_texts")
+
+
+def payloads(sender: str, batch: Batch, channels: Channels) -> Iterator[tuple[str, str]]:
+    """Each payload, behind its channel."""
+    bells, texts = channels
     if batch.missed:
-        yield BELLS, _framed(sender, "missed", ["true"])
-        yield TEXTS, _framed(sender, "missed", ["true"])
+        yield bells, _framed(sender, "missed", ["true"])
+        yield texts, _framed(sender, "missed", ["true"])
     for chunk in _chunks(_pieces(batch.said)):
-        yield TEXTS, _framed(sender, "said", chunk)
+        yield texts, _framed(sender, "said", chunk)
     for word, ids in (("events", batch.events), ("cancels", batch.cancels)):
         for chunk in _chunks(json.dumps(each) for each in ids):
-            yield BELLS, _framed(sender, word, chunk)
+            yield bells, _framed(sender, word, chunk)
 
 
 def hello(sender: str) -> str:
