@@ -5,8 +5,12 @@ ones (pytest then prints how to repeat what it found).
 """
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+from support.postgres import PostgresServer, a_postgres
 
 _TIMES = int(os.environ.get("STAGEPOST_EXAMPLES", "1"))
 _RANDOM = os.environ.get("STAGEPOST_SEED") == "random"
@@ -22,3 +26,10 @@ settings.register_profile(
     suppress_health_check=(HealthCheck.too_slow,),
 )
 settings.load_profile("stagepost")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A real PostgreSQL of this test run's own, for tests that do not stop it."""
+    with a_postgres() as server:
+        yield server
