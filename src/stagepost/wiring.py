@@ -30,6 +30,7 @@ from stagepost.part import EVERYTHING, Part
 from stagepost.registry import App
 from stagepost.settings import Settings
 from stagepost.store import Store
+from stagepost.stores.postgres import PostgresStore
 from stagepost.stores.sqlite import SqliteStore
 from stagepost.tasks import app as built_in
 from stagepost.worker import Worker, WorkerOptions
@@ -47,6 +48,10 @@ async def _sqlite(settings: Settings, clock: Clock, ring: Ring) -> Store:
     return SqliteStore(settings.folder, clock, ring)
 
 
+async def _postgres(settings: Settings, clock: Clock, ring: Ring) -> Store:
+    return await PostgresStore.open(settings.store, clock, ring)
+
+
 async def _memory(_settings: Settings, _parts: Collection[Part]) -> Bus:
     return MemoryBus()
 
@@ -58,6 +63,7 @@ async def _postgres_bus(settings: Settings, parts: Collection[Part]) -> Bus:
 
 _STORES: Final[dict[str, Callable[[Settings, Clock, Ring], Awaitable[Store]]]] = {
     "sqlite": _sqlite,
+    "postgresql": _postgres,
 }
 _BROKERS: Final[dict[str, Callable[[], Broker]]] = {"direct": DirectBroker}
 _BUSES: Final[dict[str, Callable[[Settings, Collection[Part]], Awaitable[Bus]]]] = {

@@ -241,7 +241,8 @@ class Found(NamedTuple):
 
 async def found_in(connection: Backend) -> Found:
     """What the schema on the connection's search path says of itself."""
-    if await connection.fetchval("SELECT to_regclass('schema_version')") is None:
+    # Looked up in the catalogue: to_regclass may not yet know what another process has just made.
+    if not await connection.fetchval(_HAS_VERSION):
         return Found()
     row = await connection.fetchrow("SELECT version, oldest FROM schema_version")
     return Found() if row is None else Found(*row)
@@ -285,6 +286,9 @@ def usable(found: Found) -> bool:
     return found.version >= VERSION
 
 
+_HAS_VERSION: Final = """
+SELECT EXISTS (SELECT FROM pg_catalog.pg_tables
+    WHERE schemaname = current_setting('search_path') AND tablename = 'schema_version')"""
 _VERSIONS: Final = """
 CREATE TABLE schema_version (version integer NOT NULL, oldest integer NOT NULL);
 INSERT INTO schema_version VALUES (0, 0);
