@@ -90,7 +90,7 @@ def heard(fleet: Fleet, task_id: str) -> Iterator[list[tuple[str, Any]]]:
             for event in stream.iter_sse():
                 if event.data:
                     said = event.event, json.loads(event.data)
-                    seen.append(said)  # noqa: PERF401  # they are looked at while they come
+                    seen.append(said)  # they are looked at while they come
 
     listening = threading.Thread(target=listen)
     listening.start()
