@@ -15,7 +15,7 @@ import httpx
 import pytest
 from httpx_sse import connect_sse
 
-from cli.serving import LONGEST, Server, serving, stagepost, until
+from cli.serving import APPS, LONGEST, Server, serving, stagepost, until
 from support.postgres import PostgresServer
 
 
@@ -31,9 +31,15 @@ class Fleet:
 
     def start(self, *words: str, **more: str) -> AbstractContextManager[Server]:
         self.started += 1
-        environment = {"STAGEPOST_STORE": self.store, "STAGEPOST_BLOBS": self.blobs.as_uri()}
         folder = self.folder / f"{words[0]}-{self.started}"
-        return serving(folder, *words, **{**environment, **more})
+        return serving(
+            folder,
+            *words,
+            STAGEPOST_STORE=self.store,
+            STAGEPOST_BLOBS=self.blobs.as_uri(),
+            cwd=APPS,
+            **more,
+        )
 
     def worker(self, *words: str, **more: str) -> AbstractContextManager[Server]:
         return self.start("worker", "--app", "rig:app", *words, **more)
