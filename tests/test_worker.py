@@ -15,6 +15,7 @@ from engine_kit.engine import (
     finished,
     kinds,
     lines,
+    opener,
     reached,
     running,
     short,
@@ -179,7 +180,7 @@ class Silent(SqliteStore):
 async def test_a_worker_whose_lease_ran_out_is_refused_and_another_finishes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(wiring._STORES, "sqlite", Silent)
+    monkeypatch.setitem(wiring._STORES, "sqlite", opener(Silent))
     log = tmp_path / "log"
     async with running(app, tmp_path / "data") as engine:
         assert isinstance(engine.store, Silent)
@@ -302,7 +303,7 @@ class Reluctant(SqliteStore):
 async def test_an_outcome_is_written_once_the_store_takes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(wiring._STORES, "sqlite", Reluctant)
+    monkeypatch.setitem(wiring._STORES, "sqlite", opener(Reluctant))
     async with running(app, tmp_path, concurrency=1) as engine:
         submitted = await engine.client.submit("plain", {"n": 1})
         view = await finished(engine, submitted.task_id)

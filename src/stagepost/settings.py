@@ -55,7 +55,7 @@ class Settings:
     """Everything that can be set. Durations are seconds."""
 
     data: Path = DEFAULT_DATA
-    store: str = ""
+    store: str = field(default="", repr=False)
     broker: str = "direct"
     bus: str = "memory"
     blobs: str = ""
@@ -83,9 +83,19 @@ class Settings:
         return self.url or f"http://127.0.0.1:{self.port or _PORT}"
 
     @property
+    def store_scheme(self) -> str:
+        """Which store it is, by the scheme of its address."""
+        return self.store.partition(":")[0] or "sqlite"
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the store lives in this process, and belongs to no other."""
+        return self.store_scheme == "sqlite"
+
+    @property
     def folder(self) -> Path:
-        """The data folder of the embedded engine."""
-        return _path_of(self.store, "sqlite") if self.store else self.data
+        """The data folder: of the embedded store, and of the blobs unless they have another."""
+        return _path_of(self.store, "sqlite") if self.store and self.embedded else self.data
 
     @property
     def blob_folder(self) -> Path:

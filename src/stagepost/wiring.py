@@ -5,7 +5,7 @@ import importlib
 import logging
 import sys
 import traceback
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -16,7 +16,7 @@ from stagepost.blobs import Blobs
 from stagepost.blobstores.folder import FolderBlobs
 from stagepost.broker import Broker
 from stagepost.brokers.direct import DirectBroker
-from stagepost.bus import Bus
+from stagepost.bus import Bus, Committed
 from stagepost.buses.memory import MemoryBus
 from stagepost.client import Client
 from stagepost.clock import Clock, SystemClock
@@ -28,6 +28,7 @@ from stagepost.notifier import Notifier
 from stagepost.registry import App
 from stagepost.settings import Settings
 from stagepost.store import Store
+from stagepost.stores.postgres import PostgresStore
 from stagepost.stores.sqlite import SqliteStore
 from stagepost.tasks import app as built_in
 from stagepost.worker import Worker, WorkerOptions
@@ -38,7 +39,21 @@ Choice = TypeVar("Choice")
 
 _BEGIN_ANEW: Final = 1.0  # seconds before a loop that has failed is begun anew
 
-_STORES: Final = {"sqlite": SqliteStore}
+Ring = Callable[[Committed], None]
+
+
+async def _sqlite(settings: Settings, clock: Clock, ring: Ring) -> Store:
+    return SqliteStore(settings.folder, clock, ring)
+
+
+async def _postgres(settings: Settings, clock: Clock, ring: Ring) -> Store:
+    return await PostgresStore.open(settings.store, clock, ring)
+
+
+_STORES: Final[dict[str, Callable[[Settings, Clock, Ring], Awaitable[Store]]]] = {
+    "sqlite": _sqlite,
+    "postgresql": _postgres,
+}
 _BROKERS: Final[dict[str, Callable[[], Broker]]] = {"direct": DirectBroker}
 _BUSES: Final[dict[str, Callable[[], Bus]]] = {"memory": MemoryBus}
 
@@ -67,10 +82,11 @@ async def open_engine(
 
     Raises StoreRefused when the store can't be opened.
     """
-    engine = _build(settings, app, clock or SystemClock())
+    engine = await _build(settings, app, clock or SystemClock())
     try:
-        # The folder's lock is ours: whoever had a claim before is dead.
-        await engine.store.rescue(older_than=0.0)
+        if settings.embedded:
+            # The folder's lock is ours: whoever had a claim before is dead.
+            await engine.store.rescue(older_than=0.0)
         async with _loops(engine, settings):
             yield engine
     finally:
@@ -111,12 +127,12 @@ async def _keep(name: str, run: Callable[[], Coroutine[Any, Any, None]], clock: 
         await clock.sleep(_BEGIN_ANEW)
 
 
-def _build(settings: Settings, app: App, clock: Clock) -> Engine:
+async def _build(settings: Settings, app: App, clock: Clock) -> Engine:
     bus = _chosen("STAGEPOST_BUS", _BUSES, settings.bus)()
     broker = _chosen("STAGEPOST_BROKER", _BROKERS, settings.broker)()
     blobs = FolderBlobs(settings.blob_folder)
-    scheme = settings.store.partition(":")[0] or "sqlite"
-    store: Store = _chosen("STAGEPOST_STORE", _STORES, scheme)(settings.folder, clock, bus.ring)
+    open_store = _chosen("STAGEPOST_STORE", _STORES, settings.store_scheme)
+    store = await open_store(settings, clock, bus.ring)
     notifier = Notifier(store, bus)
     client = Client(
         app=app, store=store, broker=broker, blobs=blobs, notifier=notifier, lanes=settings.lanes

@@ -19,6 +19,7 @@ from chaos.faults import Deaf, EarlyAnswer, Faulty, NoFence
 from chaos.plan import Plan
 from chaos.power import watch
 from chaos.tasks import app
+from engine_kit.engine import opener
 from stagepost import wiring
 from stagepost.blobstores.folder import FolderBlobs
 from stagepost.client import Options
@@ -111,7 +112,7 @@ def wire(plan: Plan) -> None:
         return Faulty(FolderBlobs(folder), plan.faults)
 
     parts: Any = wiring
-    parts._STORES["sqlite"] = store
+    parts._STORES["sqlite"] = opener(store)
     parts.FolderBlobs = blobs
     if "no-sync" in plan.breaks:
 
