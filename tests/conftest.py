@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from support.postgres import PostgresServer, a_postgres
+from support import postgres
 
 _TIMES = int(os.environ.get("STAGEPOST_EXAMPLES", "1"))
 _RANDOM = os.environ.get("STAGEPOST_SEED") == "random"
@@ -29,7 +29,7 @@ settings.load_profile("stagepost")
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    """A real PostgreSQL of this test run's own, for tests that do not stop it."""
-    with a_postgres() as server:
+def postgres_server() -> Iterator[postgres.Server]:
+    """One PostgreSQL for all tests that do not harm it."""
+    with postgres.server() as server:
         yield server

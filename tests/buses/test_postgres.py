@@ -18,7 +18,8 @@ from stagepost.buses import postgres as bus_module
 from stagepost.buses.postgres import PostgresBus, line, outgoing
 from stagepost.buses.postgres.wire import Channels
 from stagepost.errors import StoreRefused
-from support.postgres import PostgresServer, a_postgres
+from support.postgres import Server
+from support.postgres import server as own_server
 from support.waiting import until
 
 CHANNELS = Channels.of("stagepost")
@@ -57,8 +58,10 @@ async def backends(url: str, last_query: str) -> list[int]:
     return [row["pid"] for row in rows]
 
 
-async def test_bells_reach_the_other_process_once_and_in_order(postgres: PostgresServer) -> None:
-    async with two(postgres.url) as (here, there, near, far):
+async def test_bells_reach_the_other_process_once_and_in_order(
+    postgres_server: Server,
+) -> None:
+    async with two(postgres_server.url) as (here, there, near, far):
         for number in range(1_000):
             here.ring(bell(number)._replace(counts={("type", "lane", "queued"): 1}))
         await until(lambda: len(far.events) == 1_000)
@@ -75,8 +78,10 @@ async def test_bells_reach_the_other_process_once_and_in_order(postgres: Postgre
         assert near.events == [f"task {number}" for number in range(1_001)]
 
 
-async def test_ids_that_ring_often_are_told_once_in_a_batch(postgres: PostgresServer) -> None:
-    async with two(postgres.url) as (here, _, _, far):
+async def test_ids_that_ring_often_are_told_once_in_a_batch(
+    postgres_server: Server,
+) -> None:
+    async with two(postgres_server.url) as (here, _, _, far):
         for _ in range(500):
             here.ring(Committed(["busy"]))
         here.ring(Committed(["last"]))
@@ -84,15 +89,15 @@ async def test_ids_that_ring_often_are_told_once_in_a_batch(postgres: PostgresSe
         assert 1 <= far.events.count("busy") < 20
 
 
-async def test_a_lone_bell_does_not_wait_for_others(postgres: PostgresServer) -> None:
-    async with two(postgres.url) as (here, _, _, far):
+async def test_a_lone_bell_does_not_wait_for_others(postgres_server: Server) -> None:
+    async with two(postgres_server.url) as (here, _, _, far):
         for number in range(20):
             here.ring(bell(number))
             await until(lambda n=number: len(far.events) == n + 1)  # type: ignore[misc]
 
 
-async def test_text_is_heard_and_kept_in_the_other_process(postgres: PostgresServer) -> None:
-    async with two(postgres.url) as (here, there, near, far):
+async def test_text_is_heard_and_kept_in_the_other_process(postgres_server: Server) -> None:
+    async with two(postgres_server.url) as (here, there, near, far):
         written = ""
         for piece in ("Der Käufer ", "haftet. ", "合同", "\U0001f680", "\x00 ", "x" * 30_000):
             here.emit("task", token(piece, len(written)))
@@ -108,8 +113,8 @@ async def test_text_is_heard_and_kept_in_the_other_process(postgres: PostgresSer
         assert here.kept("task") is None
 
 
-async def test_a_task_that_moves_takes_its_text_along(postgres: PostgresServer) -> None:
-    async with two(postgres.url) as (here, there, _, _):
+async def test_a_task_that_moves_takes_its_text_along(postgres_server: Server) -> None:
+    async with two(postgres_server.url) as (here, there, _, _):
         here.emit("task", token("first try"))
         await until(lambda: there.kept("task") is not None)
         there.emit("task", token("second try", attempt=2))
@@ -117,8 +122,8 @@ async def test_a_task_that_moves_takes_its_text_along(postgres: PostgresServer) 
         assert there.kept("task") == token("second try", attempt=2)
 
 
-async def test_text_goes_only_where_it_is_wanted(postgres: PostgresServer) -> None:
-    async with two(postgres.url, text=False) as (here, there, _, far):
+async def test_text_goes_only_where_it_is_wanted(postgres_server: Server) -> None:
+    async with two(postgres_server.url, text=False) as (here, there, _, far):
         here.emit("task", token("x"))
         here.ring(bell(1))
         await until(lambda: far.bells)
@@ -126,8 +131,8 @@ async def test_text_goes_only_where_it_is_wanted(postgres: PostgresServer) -> No
         assert there.kept("task") is None
 
 
-async def test_much_text_at_once_is_cut_and_never_queued(postgres: PostgresServer) -> None:
-    async with two(postgres.url) as (here, there, near, far):
+async def test_much_text_at_once_is_cut_and_never_queued(postgres_server: Server) -> None:
+    async with two(postgres_server.url) as (here, there, near, far):
         here.emit("small", token("kept before"))
         await until(lambda: there.kept("small") is not None)
         here.emit("task", token("x" * 3 * outgoing._MOST_TEXT))
@@ -143,19 +148,19 @@ async def test_much_text_at_once_is_cut_and_never_queued(postgres: PostgresServe
 
 
 async def test_engines_of_one_database_keep_apart_by_their_schemas(
-    postgres: PostgresServer,
+    postgres_server: Server,
 ) -> None:
     async with (
-        two(postgres.url) as (_, _, _, elsewhere),
-        two(f"{postgres.url}?schema=another") as (here, _, _, far),
+        two(postgres_server.url) as (_, _, _, elsewhere),
+        two(f"{postgres_server.url}?schema=another") as (here, _, _, far),
     ):
         here.ring(bell(1))
         await until(lambda: far.bells)
         assert elsewhere.bells == []
 
 
-async def test_rings_from_many_threads_all_arrive(postgres: PostgresServer) -> None:
-    async with two(postgres.url) as (here, _, _, far):
+async def test_rings_from_many_threads_all_arrive(postgres_server: Server) -> None:
+    async with two(postgres_server.url) as (here, _, _, far):
 
         def ring(name: str) -> None:
             for number in range(200):
@@ -174,14 +179,14 @@ async def test_rings_from_many_threads_all_arrive(postgres: PostgresServer) -> N
 
 
 async def test_a_listening_connection_that_is_lost_is_made_anew_and_everything_looked_at(
-    postgres: PostgresServer,
+    postgres_server: Server,
 ) -> None:
-    async with two(postgres.url) as (here, there, _, far):
+    async with two(postgres_server.url) as (here, there, _, far):
         here.emit("task", token("x"))
         await until(lambda: there.kept("task") is not None)
         before = far.looks
         await queried(
-            postgres.url,
+            postgres_server.url,
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'",
         )
         await until(lambda: far.looks > before)
@@ -191,18 +196,18 @@ async def test_a_listening_connection_that_is_lost_is_made_anew_and_everything_l
 
 
 async def test_a_ringing_connection_that_is_lost_costs_the_others_a_look(
-    postgres: PostgresServer,
+    postgres_server: Server,
 ) -> None:
-    async with two(postgres.url) as (here, _, _, far):
+    async with two(postgres_server.url) as (here, _, _, far):
         here.ring(bell(1))
         await until(lambda: far.events == ["task 1"])
         before = far.looks
         # It dies while a NOTIFY is on its way: whether that one was done nobody knows.
-        for pid in await backends(postgres.url, "pg_notify"):
+        for pid in await backends(postgres_server.url, "pg_notify"):
             os.kill(pid, signal.SIGSTOP)
             here.ring(bell(2))
             await until(lambda: here._outgoing.empty)
-            await queried(postgres.url, "SELECT pg_terminate_backend($1)", pid)
+            await queried(postgres_server.url, "SELECT pg_terminate_backend($1)", pid)
             os.kill(pid, signal.SIGCONT)
         await until(lambda: far.looks > before)
         here.ring(bell(3))
@@ -210,13 +215,13 @@ async def test_a_ringing_connection_that_is_lost_costs_the_others_a_look(
 
 
 async def test_a_server_that_falls_silent_is_noticed(
-    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    postgres_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bus_module, "_PROBE", 0.1)
     monkeypatch.setattr(line, "PATIENCE", 0.3)
-    async with two(postgres.url) as (here, _, _, far):
+    async with two(postgres_server.url) as (here, _, _, far):
         before = far.looks
-        while len(stopped := await backends(postgres.url, "SELECT 1")) < 2:  # noqa: ASYNC110  # the server has no event of ours
+        while len(stopped := await backends(postgres_server.url, "SELECT 1")) < 2:  # noqa: ASYNC110  # the server has no event of ours
             await asyncio.sleep(0.01)
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
@@ -230,7 +235,7 @@ async def test_a_server_that_falls_silent_is_noticed(
 
 
 async def test_a_server_that_is_away_holds_nobody_up_and_fills_no_memory() -> None:
-    with a_postgres() as server:
+    with own_server() as server:
         async with two(server.url) as (here, there, near, far):
             await asyncio.to_thread(server.stop)
             for number in range(100_000):
@@ -253,9 +258,9 @@ async def test_a_server_that_is_away_holds_nobody_up_and_fills_no_memory() -> No
 
 
 async def test_a_bus_that_is_closed_tells_its_last_words_and_harms_nobody(
-    postgres: PostgresServer,
+    postgres_server: Server,
 ) -> None:
-    async with two(postgres.url) as (here, _, near, far):
+    async with two(postgres_server.url) as (here, _, near, far):
         for number in range(100):
             here.ring(bell(number))
         await here.close()
@@ -265,9 +270,9 @@ async def test_a_bus_that_is_closed_tells_its_last_words_and_harms_nobody(
         await until(lambda: len(near.events) == 101)
 
 
-def test_ringing_after_the_loop_has_closed_raises_nothing(postgres: PostgresServer) -> None:
+def test_ringing_after_the_loop_has_closed_raises_nothing(postgres_server: Server) -> None:
     async def opened() -> PostgresBus:
-        bus = await PostgresBus.open(postgres.url)
+        bus = await PostgresBus.open(postgres_server.url)
         await bus.close()
         return bus
 
@@ -277,14 +282,14 @@ def test_ringing_after_the_loop_has_closed_raises_nothing(postgres: PostgresServ
     bus.forget("task")
 
 
-async def test_what_others_say_on_the_channels_is_ignored(postgres: PostgresServer) -> None:
-    async with two(postgres.url) as (here, there, _, far):
+async def test_what_others_say_on_the_channels_is_ignored(postgres_server: Server) -> None:
+    async with two(postgres_server.url) as (here, there, _, far):
         before = far.looks
         for payload in ("", "x", "[]", "{}", '{"from":1,"events":3}', '{"from":"a","said":[[]]}'):
             for channel in (CHANNELS.bells, CHANNELS.texts):
-                await queried(postgres.url, "SELECT pg_notify($1, $2)", channel, payload)
+                await queried(postgres_server.url, "SELECT pg_notify($1, $2)", channel, payload)
         later = json.dumps({"from": "later", "events": ["known"], "unheard-of": [1]})
-        await queried(postgres.url, "SELECT pg_notify($1, $2)", CHANNELS.bells, later)
+        await queried(postgres_server.url, "SELECT pg_notify($1, $2)", CHANNELS.bells, later)
         here.ring(bell(1))
         await until(lambda: far.events == ["known", "task 1"])
         assert far.looks == before
@@ -310,9 +315,9 @@ OPENINGS: dict[str, tuple[Callable[[str], str], str]] = {
 
 @pytest.mark.parametrize("opening", OPENINGS)
 async def test_what_can_not_be_opened_is_refused_with_a_remedy(
-    opening: str, postgres: PostgresServer
+    opening: str, postgres_server: Server
 ) -> None:
-    url, words = OPENINGS[opening][0](postgres.url), OPENINGS[opening][1]
+    url, words = OPENINGS[opening][0](postgres_server.url), OPENINGS[opening][1]
     with pytest.raises(StoreRefused, match="STAGEPOST_BUS") as refused:
         await PostgresBus.open(url)
     assert words in str(refused.value)
@@ -321,7 +326,7 @@ async def test_what_can_not_be_opened_is_refused_with_a_remedy(
 
 
 async def test_an_address_that_passes_no_notifications_is_refused(
-    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    postgres_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def deaf(_bus: PostgresBus, _connection: object) -> None:
         """As a pooler: LISTEN is answered, and ends with its transaction."""
@@ -329,8 +334,8 @@ async def test_an_address_that_passes_no_notifications_is_refused(
     monkeypatch.setattr(PostgresBus, "_listen", deaf)
     monkeypatch.setattr(bus_module, "PATIENCE", 0.2)
     with pytest.raises(StoreRefused, match="passes no notifications"):
-        await PostgresBus.open(postgres.url)
-    await _gone(lambda: backends(postgres.url, "pg_notify"))
+        await PostgresBus.open(postgres_server.url)
+    await _gone(lambda: backends(postgres_server.url, "pg_notify"))
 
 
 async def _gone(found: Callable[[], Awaitable[list[int]]]) -> None:
@@ -340,7 +345,7 @@ async def _gone(found: Callable[[], Awaitable[list[int]]]) -> None:
 
 
 async def test_a_standby_is_refused() -> None:
-    with a_postgres() as server:
+    with own_server() as server:
         server.make_standby()
         with pytest.raises(StoreRefused, match="a standby does not"):
             await PostgresBus.open(server.url)

@@ -14,7 +14,8 @@ from chaos.checker import history
 from chaos.recorder import LONG, Life, Recorder
 from chaos.scenes import TIMES, answered, proven, seeded, submit
 from engine_kit.engine import lines, until
-from support.postgres import PostgresServer, a_postgres
+from support.postgres import Server
+from support.postgres import server as own_server
 
 FRONT = ("api",)
 WORKER = ("maintenance", "worker")
@@ -22,21 +23,24 @@ LEASE = 1.0
 
 
 @pytest.fixture
-def forgetful() -> Iterator[PostgresServer]:
+def forgetful() -> Iterator[Server]:
     """A server whose commits wait for no disk."""
-    with a_postgres() as server:
+    with own_server() as server:
+        server.stop()
+        server.forget_what_is_not_synced()
+        server.start()
         yield server
 
 
 @pytest.fixture(scope="module")
-def durable() -> Iterator[PostgresServer]:
+def durable() -> Iterator[Server]:
     """A server that these tests may stop, and that keeps what it has committed."""
-    with a_postgres(durable=True) as server:
+    with own_server() as server:
         yield server
 
 
 @pytest.fixture
-def recorder(durable: PostgresServer, tmp_path: Path) -> Recorder:
+def recorder(durable: Server, tmp_path: Path) -> Recorder:
     return Recorder(tmp_path, durable.url_of(f"chaos_{abs(hash(tmp_path)) % 10**12}"))
 
 
@@ -144,7 +148,7 @@ def begun(recorder: Recorder) -> int:
 
 
 async def test_a_database_that_is_away_for_longer_than_the_lease_costs_nothing(
-    recorder: Recorder, durable: PostgresServer
+    recorder: Recorder, durable: Server
 ) -> None:
     lease = 2 * LEASE
     workers = [worker(recorder, lease=lease) for _ in range(2)]
@@ -166,7 +170,7 @@ async def test_a_database_that_is_away_for_longer_than_the_lease_costs_nothing(
 
 
 async def test_a_database_that_crashes_under_load_loses_nothing_that_was_accepted(
-    recorder: Recorder, durable: PostgresServer
+    recorder: Recorder, durable: Server
 ) -> None:
     rng = seeded("a crash of the database")
     async with front(recorder) as life, worker(recorder), worker(recorder):
@@ -189,7 +193,7 @@ async def feed(life: Life, recorder: Recorder, rng: Random, name: str) -> None:
 
 
 async def test_a_commit_that_waits_for_no_disk_is_found_by_such_a_crash(
-    tmp_path: Path, forgetful: PostgresServer
+    tmp_path: Path, forgetful: Server
 ) -> None:
     wrong: list[str] = []
     for number in range(5):

@@ -16,7 +16,7 @@ import pytest
 from httpx_sse import connect_sse
 
 from cli.serving import APPS, LONGEST, Server, serving, stagepost, until
-from support.postgres import PostgresServer
+from support.postgres import Server as PostgresServer
 
 
 @dataclass
@@ -77,10 +77,10 @@ class Fleet:
 
 
 @pytest.fixture
-def fleet(tmp_path: Path, postgres: PostgresServer, request: Any) -> Iterator[Fleet]:
+def fleet(tmp_path: Path, postgres_server: PostgresServer, request: Any) -> Iterator[Fleet]:
     """An API without a worker."""
     schema = f"fleet_{abs(hash(request.node.name)) % 10**12}"
-    fleet = Fleet(tmp_path, postgres.url_of(schema), tmp_path / "blobs")
+    fleet = Fleet(tmp_path, postgres_server.url_of(schema), tmp_path / "blobs")
     with fleet.start("api", "--port", "0", "--app", "rig:app") as fleet.api:
         yield fleet
 

@@ -10,7 +10,7 @@ from buses.ear import Ear, bell, token
 from stagepost.bus import TOKENS_KEPT, Bus, Committed, Token
 from stagepost.buses.memory import MemoryBus
 from stagepost.buses.postgres import PostgresBus
-from support.postgres import PostgresServer
+from support.postgres import Server
 from support.waiting import PATIENCE, until
 
 
@@ -19,7 +19,7 @@ async def memory(_request: pytest.FixtureRequest) -> Bus:
 
 
 async def postgres(request: pytest.FixtureRequest) -> Bus:
-    server: PostgresServer = request.getfixturevalue("postgres")
+    server: Server = request.getfixturevalue("postgres_server")
     return await PostgresBus.open(server.url)
 
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from support.postgres import PostgresServer
+from support.postgres_worlds import PostgresWorlds
 from support.world import Opener, World, a_world, open_sqlite
 
 
 def postgres_of(request: pytest.FixtureRequest) -> Opener:
     """The opener of stores on the server of this test run."""
-    server: PostgresServer = request.getfixturevalue("postgres")
-    return server.open
+    worlds: PostgresWorlds = request.getfixturevalue("postgres_worlds")
+    return worlds.open
 
 
 STORES: dict[str, Callable[[pytest.FixtureRequest], Opener]] = {

@@ -36,6 +36,7 @@ from stagepost.records import (
 )
 from stagepost.stores.postgres import keeping, life, looking, people, reading
 from stagepost.stores.postgres.address import Address, address_of
+from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.opening import prepare
 from stagepost.stores.postgres.settling import Kind, Write
@@ -49,9 +50,13 @@ class PostgresStore:
     """The Store port over one schema of one database; see `open`."""
 
     def __init__(
-        self, address: Address, clock: Clock, committed: Callable[[Committed], None]
+        self,
+        address: Address,
+        clock: Clock,
+        committed: Callable[[Committed], None],
+        first: Backend,
     ) -> None:
-        self._engine = Engine(address, clock, committed)
+        self._engine = Engine(address, clock, committed, first)
         self._scanned_at = 0
 
     @classmethod
@@ -65,8 +70,7 @@ class PostgresStore:
         StoreRefused with the remedy; the password is in no message.
         """
         address = address_of(url)
-        await prepare(address)
-        return cls(address, clock, committed)
+        return cls(address, clock, committed, await prepare(address))
 
     # Accepting
 

@@ -20,7 +20,6 @@ _FIRST_DELAY: Final = 0.1  # seconds until the next try after one that failed
 _LONGEST_DELAY: Final = 2.0
 
 _SETTINGS: Final = {
-    "application_name": "stagepost",
     "statement_timeout": "30s",
     "lock_timeout": "10s",
     "idle_in_transaction_session_timeout": "30s",
@@ -57,9 +56,17 @@ async def connect(address: Address) -> Backend:
         max_cached_statement_lifetime=0,
         statement_cache_size=200,
         connection_class=Backend,
-        server_settings={**_SETTINGS, "search_path": address.schema},
+        server_settings={
+            **_SETTINGS,
+            "application_name": f"stagepost {address.schema}",
+            "search_path": address.schema,
+        },
     )
-    backend.born = await backend.fetchval(_BORN)
+    try:
+        backend.born = await backend.fetchval(_BORN)
+    except BaseException:
+        backend.terminate()
+        raise
     return backend
 
 

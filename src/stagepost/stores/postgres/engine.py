@@ -35,7 +35,7 @@ _MOST_WAITING: Final = 10_000
 class Engine:
     """All that lives in the store's event loop, the one in which it was opened.
 
-    Its methods may be called from any event loop.
+    Its methods may be called from any event loop. `first` is a connection that is there already.
     """
 
     def __init__(
@@ -43,9 +43,11 @@ class Engine:
         address: Address,
         clock: Clock,
         committed: Callable[[Committed], None],
+        first: Backend,
     ) -> None:
         self._home = home = asyncio.get_running_loop()
         self._connections = Connections(address)
+        self._connections.give(first)
         self._committed = committed
         self.moment = Moment()
         self._held = Held()
@@ -87,7 +89,14 @@ class Engine:
 
     async def claim(self, demand: Demand, wait: float) -> Sequence[Claimed]:
         """Put a claim before the pool."""
-        claimed: Sequence[Claimed] = await self._claims.put(demand, wait)
+        future = self._claims.put(demand, wait)
+        try:
+            claimed: Sequence[Claimed] = await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled() and future.exception() is None:
+                # It was handed over, and its caller was cancelled before it could take it.
+                self._home.call_soon_threadsafe(self._give_back, future.result())
+            raise
         return claimed
 
     async def change(self, work: Work[Answer]) -> Answer:
@@ -214,8 +223,11 @@ class Engine:
         """Claims whose caller has gone."""
         for _, result in answers:
             if not isinstance(result, BaseException):
-                for task in result:
-                    self._writes.send(Write(Kind.SETTLE, task.lease, Drained()))
+                self._give_back(result)
+
+    def _give_back(self, claimed: Sequence[Claimed]) -> None:
+        for task in claimed:
+            self._writes.send(Write(Kind.SETTLE, task.lease, Drained()))
 
     def _announce(self, transaction: Transaction) -> None:
         self._held.ended(transaction.over)

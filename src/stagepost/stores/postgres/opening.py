@@ -11,8 +11,8 @@ from stagepost.stores.postgres.schema import migrate
 _OLDEST_SERVER = 13
 
 
-async def prepare(address: Address) -> None:
-    """Bring the schema up to date. Raises StoreRefused."""
+async def prepare(address: Address) -> Backend:
+    """A connection to a schema that is up to date. Raises StoreRefused."""
     try:
         backend = await connect(address)
     except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
@@ -20,10 +20,12 @@ async def prepare(address: Address) -> None:
     try:
         await _check(address, backend)
         await migrate(backend, address.schema)
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        raise StoreRefused(_refusal(address, error)) from error
-    finally:
+    except BaseException as error:
         backend.terminate()
+        if isinstance(error, (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)):
+            raise StoreRefused(_refusal(address, error)) from error
+        raise
+    return backend
 
 
 async def _check(address: Address, backend: Backend) -> None:

@@ -1,0 +1,38 @@
+"""Of many processes that could run one loop, one does at a time."""
+
+from typing import Final
+
+from uuid_utils import uuid7
+
+from stagepost.clock import Clock
+from stagepost.store import Store
+
+LEASE: Final = 10.0
+"""Seconds for which a leader that has died is still waited for."""
+
+_ASK_EVERY: Final = LEASE / 4
+
+
+class Leadership:
+    """A lease of the store's; each loop is safe all the same if two lead for a moment.
+
+    The store is asked again a few times within a lease. In between the last answer counts: a leader
+    by its own monotonic clock, from before it asked, and for less than the lease.
+    """
+
+    def __init__(self, store: Store, clock: Clock, name: str) -> None:
+        self._store = store
+        self._clock = clock
+        self._name = name
+        self._holder = str(uuid7())
+        self._leads = False
+        self._asked_at: float | None = None
+
+    async def holds(self) -> bool:
+        """Whether this process leads now. Raises Retryable while the store can't be asked."""
+        now = self._clock.monotonic()
+        if self._asked_at is None or now - self._asked_at >= _ASK_EVERY:
+            self._leads = False
+            self._leads = await self._store.lead(self._name, self._holder, LEASE)
+            self._asked_at = now
+        return self._leads
