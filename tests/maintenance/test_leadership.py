@@ -18,12 +18,15 @@ class Books:
         self.up = True
 
     async def lead(self, name: str, holder: str, seconds: float) -> bool:
-        assert (name, seconds) == ("loop", LEASE)
+        assert (name, seconds) in {("loop", LEASE), ("loop", 0.0)}
         self.asked += 1
         if not self.up:
             raise StoreUnavailable("away")
         self.leader = self.leader or holder
-        return self.leader == holder
+        leads = self.leader == holder
+        if leads and not seconds:
+            self.leader = None
+        return leads
 
 
 def two() -> tuple[Books, FakeClock, Leadership, Leadership]:
@@ -58,5 +61,26 @@ async def test_while_the_store_is_away_nobody_leads() -> None:
     for _ in range(2):
         with pytest.raises(StoreUnavailable):
             await one.holds()
+    store.up = True
+    assert await one.holds()
+
+
+async def test_who_resigns_leaves_the_lead_to_the_next_that_asks() -> None:
+    store, clock, one, other = two()
+    assert await one.holds()
+    assert not await other.holds()
+    await other.resign()
+    assert store.leader is not None, "who does not lead has nothing to give up"
+    await one.resign()
+    clock.advance(LEASE / 4)
+    assert await other.holds()
+    assert not await one.holds()
+
+
+async def test_a_store_that_is_away_holds_no_resigning_up() -> None:
+    store, _, one, _ = two()
+    assert await one.holds()
+    store.up = False
+    await one.resign()
     store.up = True
     assert await one.holds()

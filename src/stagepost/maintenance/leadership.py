@@ -1,14 +1,21 @@
 """Of many processes that could run one loop, one does at a time."""
 
+import asyncio
+import logging
 from typing import Final
 
 from uuid_utils import uuid7
 
 from stagepost.clock import Clock
+from stagepost.errors import Retryable
 from stagepost.store import Store
 
-LEASE: Final = 10.0
-"""Seconds for which a leader that has died is still waited for."""
+_log = logging.getLogger("stagepost.leadership")
+
+LEASE: Final = 4.0
+"""Seconds for which a leader that has died is still waited for: with the next asking, under 5."""
+
+_GOODBYE: Final = 2.0  # seconds
 
 _ASK_EVERY: Final = LEASE / 4
 
@@ -36,3 +43,14 @@ class Leadership:
             self._leads = await self._store.lead(self._name, self._holder, LEASE)
             self._asked_at = now
         return self._leads
+
+    async def resign(self) -> None:
+        """Let another lead at once; a loop that ends calls it."""
+        if not self._leads:
+            return
+        self._leads, self._asked_at = False, None
+        try:
+            async with asyncio.timeout(_GOODBYE):
+                await self._store.lead(self._name, self._holder, 0.0)
+        except (Retryable, TimeoutError) as error:
+            _log.info("the lead of the %s ends with its lease: %s", self._name, error)

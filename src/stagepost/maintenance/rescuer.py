@@ -32,9 +32,12 @@ class Rescuer:
 
     async def run(self) -> None:
         """Look, again and again, until cancelled."""
-        while True:
-            await self.look()
-            await self._clock.sleep(self._every)
+        try:
+            while True:
+                await self.look()
+                await self._clock.sleep(self._every)
+        finally:
+            await self._leadership.resign()
 
     async def look(self) -> Rescue:
         """One look; rescues if the store has been up for long enough."""

@@ -25,15 +25,21 @@ class Scheduler:
 
     async def run(self) -> None:
         """Look, again and again, until cancelled."""
-        while True:
-            try:
-                full = await self.look()
-            except Retryable as error:
-                _log.warning("due tasks have to wait: %s", error)
-                await self._clock.sleep(_PAUSE)
-                continue
-            if not full:
-                await self._clock.sleep(_EVERY)
+        try:
+            while True:
+                await self._turn()
+        finally:
+            await self._leadership.resign()
+
+    async def _turn(self) -> None:
+        try:
+            full = await self.look()
+        except Retryable as error:
+            _log.warning("due tasks have to wait: %s", error)
+            await self._clock.sleep(_PAUSE)
+            return
+        if not full:
+            await self._clock.sleep(_EVERY)
 
     async def look(self) -> bool:
         """Do what is due now, if this process leads; True if more may be."""

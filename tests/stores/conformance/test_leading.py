@@ -28,3 +28,9 @@ async def test_a_lease_that_has_run_out_is_anybodys(world: World) -> None:
     await world.store.lead("scheduler", "one", 10.0)
     world.clock.advance(10)
     assert await world.store.lead("scheduler", "other", 10.0)
+
+
+async def test_a_holder_that_asks_for_no_time_leads_no_more(world: World) -> None:
+    await world.store.lead("scheduler", "one", 10.0)
+    await world.store.lead("scheduler", "one", 0.0)
+    assert await world.store.lead("scheduler", "other", 10.0)
