@@ -156,7 +156,8 @@ class Keeping(Protocol):
     async def lead(self, name: str, holder: str, seconds: float) -> bool:
         """Whether this holder, a text of its own, leads the loop of this name for so many seconds.
 
-        It does if it led before, or nobody leads; with no seconds it stops leading. What belongs to a single process says always so.
+        It does if it led before, or nobody leads; for no seconds at all it stops leading. What
+        belongs to a single process says always so.
         """
         ...
 

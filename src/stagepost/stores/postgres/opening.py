@@ -1,5 +1,7 @@
 """Whether the database can be used, and one sentence with the remedy where it can't."""
 
+from typing import Final
+
 import asyncpg
 from asyncpg import exceptions as pg
 
@@ -8,7 +10,8 @@ from stagepost.stores.postgres.address import Address
 from stagepost.stores.postgres.connections import Backend, connect
 from stagepost.stores.postgres.schema import migrate
 
-_OLDEST_SERVER = 13
+OLDEST_SERVER: Final = 13
+"""The oldest version of PostgreSQL that the store works on."""
 
 
 async def prepare(address: Address) -> Backend:
@@ -16,24 +19,24 @@ async def prepare(address: Address) -> Backend:
     try:
         backend = await connect(address)
     except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        raise StoreRefused(_refusal(address, error)) from error
+        raise StoreRefused(refusal(address, error)) from error
     try:
         await _check(address, backend)
         await migrate(backend, address.schema)
     except BaseException as error:
         backend.terminate()
         if isinstance(error, (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)):
-            raise StoreRefused(_refusal(address, error)) from error
+            raise StoreRefused(refusal(address, error)) from error
         raise
     return backend
 
 
 async def _check(address: Address, backend: Backend) -> None:
     version = backend.get_server_version()
-    if version.major < _OLDEST_SERVER:
+    if version.major < OLDEST_SERVER:
         raise StoreRefused(
             f"{address.shown} is PostgreSQL {version.major}; Stagepost needs "
-            f"{_OLDEST_SERVER} or newer."
+            f"{OLDEST_SERVER} or newer."
         )
     if await backend.fetchval("SELECT pg_is_in_recovery() OR current_setting($1)::boolean", _ONLY):
         raise StoreRefused(f"{address.shown} is read-only, as a standby is; name the primary.")
@@ -42,7 +45,8 @@ async def _check(address: Address, backend: Backend) -> None:
 _ONLY = "default_transaction_read_only"
 
 
-def _refusal(address: Address, error: Exception) -> str:
+def refusal(address: Address, error: Exception) -> str:
+    """Why the database can't be opened, in one sentence with the remedy."""
     place = address.shown
     match error:
         case pg.InvalidPasswordError() | pg.InvalidAuthorizationSpecificationError():
