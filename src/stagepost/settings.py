@@ -99,6 +99,11 @@ class Settings:
         return self.bus or ("memory" if self.embedded else self.store)
 
     @property
+    def bus_setting(self) -> str:
+        """The variable that `bus_address` comes from."""
+        return "STAGEPOST_BUS" if self.bus else "STAGEPOST_STORE"
+
+    @property
     def folder(self) -> Path:
         """The data folder: of the embedded store, and of the blobs unless they have another."""
         return _path_of(self.store, "sqlite") if self.store and self.embedded else self.data

@@ -58,7 +58,9 @@ async def _memory(_settings: Settings, _parts: Collection[Part]) -> Bus:
 
 async def _postgres_bus(settings: Settings, parts: Collection[Part]) -> Bus:
     # Text is for those who watch, and they are where the API is.
-    return await PostgresBus.open(settings.bus_address, text=Part.API in parts)
+    return await PostgresBus.open(
+        settings.bus_address, text=Part.API in parts, setting=settings.bus_setting
+    )
 
 
 _STORES: Final[dict[str, Callable[[Settings, Clock, Ring], Awaitable[Store]]]] = {

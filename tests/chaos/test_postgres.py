@@ -84,7 +84,7 @@ async def test_two_workers_that_are_killed_at_random_break_no_guarantee(
         ]
         workers.push_async_callback(asyncio.wait, slots)
         workers.callback(over.set)
-        for number in range(30 * TIMES):
+        for number in range(20 * TIMES):
             keys = [f"{number}-{n}" for n in range(rng.randint(1, 15))]
             submit(life, recorder, keys, rng)
             await answered(life, recorder, keys)

@@ -371,6 +371,9 @@ def test_parts_apart_on_the_embedded_engine_name_up(command: str, store: str) ->
         (("worker", "--probe", "192.0.2.1:0"), {}, 4, "--probe"),
         (("worker",), {"STAGEPOST_PROBE": "localhost"}, 2, "HOST:PORT"),
         (("api", "--host", "0.0.0.0"), {}, 4, "STAGEPOST_AUTH=keys"),
+        (("worker",), {}, 4, "right its address in STAGEPOST_STORE"),
+        (("worker",), {"STAGEPOST_BUS": "postgresql://u:secret@127.0.0.1:9/x"}, 4, "STAGEPOST_BUS"),
+        (("up", "--port", "0"), {"STAGEPOST_BUS": "memory"}, 4, "correct STAGEPOST_STORE"),
         (("api", "--port", "0"), {"STAGEPOST_BUS": "redis://x"}, 4, "this version has memory"),
     ],
 )

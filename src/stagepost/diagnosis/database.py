@@ -45,7 +45,9 @@ async def bus(settings: Settings) -> Finding:
             "Unset STAGEPOST_BUS unless `stagepost up` is the only process.",
         )
     try:
-        opened = await PostgresBus.open(settings.bus_address, text=False)
+        opened = await PostgresBus.open(
+            settings.bus_address, text=False, setting=settings.bus_setting
+        )
         await opened.close()
     except StagepostError as error:
         detail, _, remedy = str(error).partition("; ")

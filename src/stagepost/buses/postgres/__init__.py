@@ -43,8 +43,7 @@ _NOTIFY: Final = (
 class PostgresBus:
     """Made by `open`, in whose event loop it lives; its verbs may be called from any thread."""
 
-    def __init__(self, url: str, *, text: bool) -> None:
-        bare, schema = address_of(url)
+    def __init__(self, bare: str, schema: str, *, text: bool) -> None:
         self._channels = Channels.of(schema)
         self._listening = Line(bare)
         # A doorbell that is lost with the server's memory is no loss: a sweep finds the news.
@@ -63,16 +62,16 @@ class PostgresBus:
         self._first: Connection | None = None
 
     @classmethod
-    async def open(cls, url: str, *, text: bool = True) -> Self:
+    async def open(cls, url: str, *, text: bool = True, setting: str = "STAGEPOST_BUS") -> Self:
         """Connect, and see that notifications pass; `text`: hear what other processes emit.
 
         `?schema=NAME` in the address keeps engines of one database apart, as it does for the store.
-        Raises StoreRefused with the remedy.
+        Raises StoreRefused with the remedy, which names the setting that the address comes from.
         """
-        bus = cls(url, text=text)
-        listening = await bus._listening.first()
+        bus = cls(*address_of(url, setting), text=text)
+        listening = await bus._listening.first(setting)
         try:
-            ringing = await bus._ringing.first()
+            ringing = await bus._ringing.first(setting)
             try:
                 await bus._begin(listening, ringing)
             except BaseException:

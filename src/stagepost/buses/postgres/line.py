@@ -25,16 +25,16 @@ LOST: Final = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutEr
 """What a connection may raise when it is lost or the server can't be used."""
 
 
-def address_of(url: str) -> tuple[str, str]:
+def address_of(url: str, setting: str) -> tuple[str, str]:
     """An address as the driver takes it, and the schema that its `?schema=` names.
 
-    Raises StoreRefused for one that is none.
+    Raises StoreRefused for one that is none; `setting` is where it comes from.
     """
     try:
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
     except ValueError as error:
-        raise StoreRefused(_sentence(error)) from error
+        raise StoreRefused(_sentence(error, setting)) from error
     schema = options.pop("schema", "stagepost")
     return urlunsplit(parts._replace(query=urlencode(options))), schema
 
@@ -67,12 +67,12 @@ class Line:
                 self._url, timeout=PATIENCE, server_settings=self._options, statement_cache_size=8
             )
 
-    async def first(self) -> Connection:
+    async def first(self, setting: str) -> Connection:
         """The same at the start. Raises StoreRefused with one sentence that has the remedy."""
         try:
             return await self.connect()
         except (ValueError, *LOST) as error:
-            raise StoreRefused(_sentence(error)) from error
+            raise StoreRefused(_sentence(error, setting)) from error
 
     async def run(self, first: Connection, work: Callable[[Connection], Awaitable[None]]) -> None:
         """Do the work on a connection, and on another one whenever that is lost; until cancelled.
@@ -128,21 +128,19 @@ def _text(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _sentence(error: BaseException) -> str:
+def _sentence(error: BaseException, setting: str) -> str:
     match error:
         case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
-            return "PostgreSQL refuses the bus's user or password; right them in STAGEPOST_BUS."
+            return f"PostgreSQL refuses the bus's user or password; right them in {setting}."
         case asyncpg.InvalidCatalogNameError():
-            return "The bus's database does not exist; make it, or name another in STAGEPOST_BUS."
+            return f"The bus's database does not exist; make it, or name another in {setting}."
         case asyncpg.PostgresError():
-            return f"PostgreSQL refuses the bus ({_text(error)}); mend that, or set STAGEPOST_BUS."
+            return f"PostgreSQL refuses the bus ({_text(error)}); mend that, or right {setting}."
         case OSError():
-            return (
-                "The bus can't reach PostgreSQL; start it, or right the address in STAGEPOST_BUS."
-            )
+            return f"The bus can't reach PostgreSQL; start it, or right its address in {setting}."
         case _:
             # Its text may hold a part of the password.
             return (
-                "The bus's address is not understood; write STAGEPOST_BUS as "
+                f"The bus's address is not understood; write {setting} as "
                 "postgresql://user:password@host:port/database, with %XX for special characters."
             )
