@@ -1,10 +1,13 @@
-"""How Hypothesis works here: the same examples in every run, more of them on request.
+"""What all tests share.
+
+Hypothesis: the same examples in every run, more of them on request.
 
 `STAGEPOST_EXAMPLES=20` multiplies the number of examples; `STAGEPOST_SEED=random` looks for new
 ones (pytest then prints how to repeat what it found).
 """
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -26,6 +29,9 @@ settings.register_profile(
     suppress_health_check=(HealthCheck.too_slow,),
 )
 settings.load_profile("stagepost")
+
+# A shell that starts the tests in the background makes them, and whatever they start, deaf to it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

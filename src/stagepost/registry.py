@@ -46,12 +46,25 @@ class TaskType:
             raise invalid(self.name, error) from error
 
     def dump(self, value: Any) -> str:
-        """A validated input as the JSON text that is kept. Raises Invalid for what is no JSON."""
+        """A validated input as the JSON text that is kept. Raises Invalid for what is no JSON.
+
+        JSON has no NaN and no infinities: they become null, and are refused where null does not
+        fit.
+        """
         try:
-            return self.input.serializer.to_json(value, by_alias=True).decode()
+            text = self.input.serializer.to_json(value, by_alias=True).decode()
         except (PydanticSerializationError, UnicodeError) as error:
             fault = f"does not serialise to JSON: {error}"
             raise Invalid(f"The input of {self.name} {fault}.", [((), fault)]) from error
+        if "null" in text:
+            self._check_nulls(text)
+        return text
+
+    def _check_nulls(self, text: str) -> None:
+        try:
+            self.input.validator.validate_json(text, context=_FROM_STORE)
+        except ValidationError as error:
+            raise invalid(self.name, error) from error
 
     def load(self, text: str) -> Any:
         """A kept input, as the handler gets it. Raises CodeChanged when it fits no more."""

@@ -30,6 +30,7 @@ from support.world import (
 
 BIG = '"' + "x" * 15_000 + '"'
 ALL = Filter(limit=10_000)
+GONE = "has been moved or removed"
 
 
 @pytest.fixture
@@ -125,6 +126,33 @@ async def test_many_writers_at_once_on_a_full_disk_are_all_answered(
     disk.free()
     there = {task.id for task in await world.store.find(EVERYBODY, ALL)}
     assert set(accepted) <= there
+
+
+# Gone
+
+
+async def test_nothing_is_accepted_into_a_folder_that_was_moved_away(tmp_path: Path) -> None:
+    async with a_world(open_sqlite, tmp_path / "data") as world:
+        kept = await world.submit()
+        (tmp_path / "data").rename(tmp_path / "elsewhere")
+        for write in (world.submit(), world.store.ping()):
+            assert GONE in str(await refused(write, StoreUnavailable))
+        (tmp_path / "elsewhere").rename(tmp_path / "data")
+        again = await world.submit()
+        assert {task.id for task in await world.store.find(EVERYBODY, ALL)} == {kept, again}
+
+
+async def test_nothing_is_accepted_into_a_file_that_was_replaced(tmp_path: Path) -> None:
+    async with a_world(open_sqlite, tmp_path / "data") as world:
+        await world.submit()
+        database = tmp_path / "data" / "stagepost.db"
+        database.rename(database.with_name("old.db"))
+        assert GONE in str(await refused(world.submit(), StoreUnavailable))
+        database.write_bytes(b"")
+        assert GONE in str(await refused(world.submit(), StoreUnavailable))
+
+
+# Full at the start
 
 
 async def test_opening_on_a_full_disk(disk: SmallDisk) -> None:

@@ -198,6 +198,7 @@ class TestLocal:
             {"Origin": "http://127.0.0.1:9999"},
             {"Origin": "null"},
             {"Origin": ""},
+            {"Origin": "http://[::1"},
             {"Sec-Fetch-Site": "cross-site"},
             {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"},
             {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Origin": "null"},

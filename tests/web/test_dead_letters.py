@@ -109,6 +109,17 @@ class TestRedrive:
         assert await state(client, first) == "QUEUED"
         assert await state(client, second) == "DEAD_LETTER"
 
+    @pytest.mark.parametrize("way", ["redrive", "discard"])
+    @pytest.mark.parametrize("empty", [{}, {"type": None}, {"type": None, "createdAfter": None}])
+    async def test_a_filter_without_a_condition_is_not_all(
+        self, engine: Engine, client: httpx.AsyncClient, way: str, empty: dict[str, None]
+    ) -> None:
+        task_id = await bury(engine)
+        response = await client.post(f"{DEAD}/{way}", json={"filter": empty})
+
+        assert response.status_code == 422
+        assert await state(client, task_id) == "DEAD_LETTER"
+
     async def test_a_filter_that_finds_none(self, client: httpx.AsyncClient) -> None:
         response = await client.post(f"{DEAD}/redrive", json={"filter": {"type": "echo"}})
 

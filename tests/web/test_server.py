@@ -138,6 +138,30 @@ class TestHeads:
             assert (await rest(reader)).count(b"HTTP/1.1 200 ") == 6
 
 
+class TestConnections:
+    async def test_one_too_many_is_turned_away(
+        self, base: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(server, "most_connections", lambda: 2)
+        async with connected(base) as (reader, writer), connected(base):
+            async with connected(base) as (third, _):
+                answer = await rest(third)
+            assert answer.startswith(b"HTTP/1.1 503 ")
+            assert b"retry-after: 2" in answer
+            assert b"urn:stagepost:problem:unavailable" in answer
+            writer.write(head("Connection: close"))
+            assert (await rest(reader)).startswith(b"HTTP/1.1 200 ")
+        async with httpx.AsyncClient(base_url=base) as client:
+            assert (await client.get("/healthz")).status_code == 200
+
+    @pytest.mark.parametrize(("files", "most"), [(20_000, 14_968), (256, 160), (16, 8)])
+    def test_descriptors_are_kept_back(
+        self, monkeypatch: pytest.MonkeyPatch, files: int, most: int
+    ) -> None:
+        monkeypatch.setattr("resource.getrlimit", lambda _: (files, files))
+        assert server.most_connections() == most
+
+
 class TestRefusedBodies:
     async def test_the_answer_comes_while_the_body_is_still_sent(self, base: str) -> None:
         async def body() -> AsyncIterator[bytes]:
@@ -239,6 +263,17 @@ class TestStreams:
         async with connected(base) as (reader, writer):
             writer.write(head(path=f"{API}/tasks/{task_id}/progress"))
             await reader.readuntil(b"event: status")
+        await until(lambda: engine.notifier.watchers == 0)
+        assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+    async def test_a_client_that_closes_with_a_request_behind_it(
+        self, engine: Engine, base: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        task_id = (await engine.submit()).task_id
+        async with connected(base) as (reader, writer):
+            writer.write(head(path=f"{API}/tasks/{task_id}/progress") + head())
+            await reader.readuntil(b"event: status")
+            await until(lambda: engine.notifier.watchers == 1)
         await until(lambda: engine.notifier.watchers == 0)
         assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 

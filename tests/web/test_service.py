@@ -1,6 +1,7 @@
 """Lanes, workers, health, metrics."""
 
 import asyncio
+import errno
 import shutil
 from collections import namedtuple
 from dataclasses import replace
@@ -137,6 +138,18 @@ class TestHealth:
 
         assert ready.json()["checks"]["disk"]["status"] == status
         assert ready.json()["status"] == status
+
+    async def test_a_data_folder_that_is_gone(
+        self, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def gone(_: object) -> None:
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+
+        monkeypatch.setattr(shutil, "disk_usage", gone)
+        disk = (await client.get("/readyz")).json()["checks"]["disk"]
+
+        assert disk["status"] == "down"
+        assert disk["detail"] == "The data folder can't be read (No such file or directory)."
 
     async def test_a_draining_process_is_down(
         self, engine: Engine, client: httpx.AsyncClient

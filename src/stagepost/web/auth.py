@@ -50,7 +50,7 @@ class Door:
                 "http://localhost.",
             )
         origin = headers.get(b"origin")
-        foreign = origin is not None and urlsplit(origin.decode("latin-1")).netloc != host
+        foreign = origin is not None and _authority(origin.decode("latin-1")) != host
         if foreign or _sent_by_another_site(headers):
             raise Problem(Kind.FORBIDDEN, "Pages of other sites can't use this server.")
 
@@ -96,6 +96,14 @@ def _host_name(host: str) -> str:
     """The name in a Host header, without port and brackets."""
     try:
         return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _authority(origin: str) -> str:
+    """The name and port in an Origin header; empty for what has none or is no address."""
+    try:
+        return urlsplit(origin).netloc
     except ValueError:
         return ""
 

@@ -90,7 +90,7 @@ class Chosen(Strict):
     def _one_of_two(self) -> Self:
         if (self.task_ids is None) == (self.filter is None):
             raise ValueError("give taskIds or filter")
-        if self.filter is not None and not self.filter.model_fields_set:
+        if self.filter is not None and not self.filter.model_dump(exclude_none=True):
             raise ValueError("an empty filter would mean all; name at least one condition")
         return self
 

@@ -102,9 +102,12 @@ class HealthRoutes:
         folder, of = (
             (settings.folder, "data folder")
             if settings.embedded
-            else (settings.blob_folder, "blobs")
+            else (settings.blob_folder, "folder of blobs")
         )
-        free = await asyncio.to_thread(_free_bytes, folder)
+        try:
+            free = await asyncio.to_thread(_free_bytes, folder)
+        except OSError as error:
+            raise StagepostError(f"The {of} can't be read ({error.strerror}).") from error
         text = f"{free // (1024 * 1024)} MiB are free on the disk of the {of}."
         if free < _DISK_LEAST:
             raise StagepostError(text)

@@ -1,16 +1,23 @@
 """Uvicorn, held to limits that it does not have itself.
 
-Its fast parser takes headers of any length, waits for them for ever, and reads on for ever behind a
-request that was refused before its end. `Protocol` bounds all three, answers what can't be parsed
-with a problem document, and lets the application cut a connection whose reader is stuck, for which
-ASGI has no word.
+It takes connections until no file can be opened any more; its fast parser takes headers of any
+length, waits for them for ever, and reads on for ever behind a request that was refused before its
+end. `Protocol` bounds all four, answers what can't be parsed with a problem document, tells a
+request that its client has gone even when others wait behind it, and lets the application cut a
+connection whose reader is stuck, for which ASGI has no word.
 """
 
 import asyncio
+import resource
+import sys
 from typing import Any, Final
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from stagepost.settings import Settings
 from stagepost.web.exchange import new_ids
@@ -23,6 +30,8 @@ HEAD_PATIENCE: Final = 15.0
 LEFTOVER_MOST: Final = 16 * 1024 * 1024
 """Bytes thrown away behind an early refusal, so that a client that sends on can read the answer."""
 
+_FILES_KEPT_BACK: Final = 32  # beside a quarter of what the process may open
+_LEAST_CONNECTIONS: Final = 8
 _KEEP_ALIVE: Final = 75  # seconds; longer than the usual proxy's 60, which must close first
 _LONGEST_STOP: Final = 10  # seconds for open requests when the server stops
 _TRANSPORT: Final = "stagepost.transport"
@@ -41,15 +50,27 @@ class Protocol(HttpToolsProtocol):
     _leftover = 0
     _too_large = False
     _patience: asyncio.TimerHandle | None = None
+    _answered: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client has connected; it must say something soon."""
+        """A client has connected; it must say something soon. One too many is turned away."""
         super().connection_made(transport)
+        if len(self.connections) > most_connections():
+            self._refuse(
+                Problem(
+                    Kind.UNAVAILABLE, "The server has no room for another connection; try again."
+                )
+            )
+            return
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
         self._stop_waiting()
+        if self._answered is not None:
+            # Uvicorn tells only the newest request; this one may have others waiting behind it.
+            self._answered.disconnected = True
+            self._answered.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -105,14 +126,22 @@ class Protocol(HttpToolsProtocol):
                 Kind.HEADERS_TOO_LARGE,
                 f"The request line and headers are larger than {HEAD_MOST // 1024} KiB.",
             )
+        self._refuse(problem)
+
+    def _refuse(self, problem: Problem) -> None:
         body = problem.body()
+        more = "".join(f"{name.lower()}: {value}\r\n" for name, value in problem.headers.items())
         head = (
-            f"content-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n"
+            f"content-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n{more}"
             f"x-request-id: {'-'.join(new_ids())}\r\n"
             "cache-control: no-store\r\nconnection: close\r\n\r\n"
         )
         self.transport.write(STATUS_LINE[problem.kind.status] + head.encode() + body)
         self.transport.close()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answered = cycle
+        super()._start_asgi_task(cycle, app)
 
     def _idle(self) -> bool:
         # Stray line breaks between requests make uvicorn forget its keep-alive timer.
@@ -127,6 +156,17 @@ class Protocol(HttpToolsProtocol):
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
+
+
+def most_connections() -> int:
+    """How many clients may be connected, so that tasks and the store still find file descriptors.
+
+    Without this whoever opens connections, even without a key, makes running tasks fail.
+    """
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY:
+        return sys.maxsize
+    return max(files * 3 // 4 - _FILES_KEPT_BACK, _LEAST_CONNECTIONS)
 
 
 def abort(scope: Any) -> None:

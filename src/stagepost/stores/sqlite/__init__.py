@@ -42,7 +42,7 @@ from stagepost.records import (
 from stagepost.stores.rates import Rates
 from stagepost.stores.sqlite import bulk, changes, life, reading, submitting
 from stagepost.stores.sqlite.checkpointer import Checkpointer
-from stagepost.stores.sqlite.folder import DataFolder, open_writer
+from stagepost.stores.sqlite.folder import DataFolder, Place, open_writer
 from stagepost.stores.sqlite.intents import Intent, Kind
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.writer import Writer
@@ -74,7 +74,8 @@ class SqliteStore:
             self._rates.count(news.counts)
             committed(news)
 
-        self._writer = Writer(self._connection, clock, announce, self._checkpointer)
+        place = Place(self._folder.database)
+        self._writer = Writer(self._connection, clock, announce, self._checkpointer, place)
         self._readers = Readers(self._folder.database)
         self._scanned_at = 0
 

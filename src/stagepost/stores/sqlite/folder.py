@@ -11,7 +11,7 @@ from typing import Final
 
 import apsw
 
-from stagepost.errors import StoreRefused
+from stagepost.errors import StoreRefused, StoreUnavailable
 from stagepost.stores.sqlite import refusals, schema
 
 DATABASE: Final = "stagepost.db"
@@ -41,6 +41,26 @@ class DataFolder:
         handle, self._lock = self._lock, None
         if handle is not None:
             os.close(handle)
+
+
+class Place:
+    """Where the database was when it was opened. SQLite itself goes on in a file that is gone."""
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._found = database.stat()
+
+    def check(self) -> None:
+        """Raises StoreUnavailable when the file is not there any more, or is another one."""
+        try:
+            there = os.path.samestat(self._database.stat(), self._found)
+        except (FileNotFoundError, NotADirectoryError):
+            there = False
+        if not there:
+            raise StoreUnavailable(
+                f"The data folder {self._database.parent} has been moved or removed; put it back, "
+                "or restart."
+            )
 
 
 def open_writer(folder: DataFolder) -> apsw.Connection:

@@ -24,6 +24,7 @@ from stagepost.clock import Clock
 from stagepost.errors import QueueFull, StoreBroken, StoreUnavailable
 from stagepost.stores.sqlite import refusals
 from stagepost.stores.sqlite.checkpointer import Checkpointer
+from stagepost.stores.sqlite.folder import Place
 from stagepost.stores.sqlite.intents import Inbox, Intent, Kind
 from stagepost.stores.sqlite.transaction import (
     Results,
@@ -50,11 +51,13 @@ class Writer:
         clock: Clock,
         committed: Callable[[Committed], None],
         checkpointer: Checkpointer,
+        place: Place,
     ) -> None:
         self._connection = connection
         self._clock = clock
         self._committed = committed
         self._checkpointer = checkpointer
+        self._place = place
         self._inbox = Inbox()
         self._standing: list[Intent] = []  # claims that found nothing yet
         self._running: dict[str, tuple[str, str]] = {}
@@ -171,7 +174,10 @@ class Writer:
         if self.broken is not None:
             return self._refuse(others + self._standing, StoreBroken(self.broken))
         try:
+            self._place.check()
             transaction, results = self._transact(apply_grouped, others, claims)
+        except StoreUnavailable as error:
+            return self._refuse(others + self._standing, error)
         except Exception as error:  # noqa: BLE001  # told to whom it concerns
             if refusals.concerns_all(error):
                 return self._refuse(others + self._standing, error)

@@ -30,7 +30,7 @@ SMALL = {word: i for i, word in enumerate(_UNITS)} | {
     word: 20 + 10 * i for i, word in enumerate(_TENS)
 }
 SCALES = {"thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
-FIGURE = r"\d{1,12}+(?:,\d{3}){0,5}+(?:\.\d{1,2}+)?"  # an expression for `1,250,000.00`
+FIGURE = r"\d{1,12}+(?>(?:,\d{3}){0,5})(?:\.\d{1,2}+)?"  # an expression for `1,250,000.00`
 _FILLER = {"and", "a", "only"}
 
 _DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {

@@ -21,11 +21,11 @@ _CHINESE_DAYS = {
     "小时": 1 / 24,
 }
 _WORD = "|".join(sorted([*SMALL, "hundred"], key=len, reverse=True))
-_WORDS = rf"(?>{_WORD})(?:[- ](?>{_WORD})){{0,3}}+"
+_WORDS = rf"(?>{_WORD})(?>(?:[- ](?>{_WORD})){{0,3}})"
 _NUMBER = rf"(?:(?<!\d)\d{{1,4}}+(?:\.\d{{1,2}})?|{_WORDS})"
 _ENGLISH = re.compile(
     rf"({_NUMBER})(?:-| )?(?:\( ?(\d{{1,4}}+) ?\) ?)?"
-    r"-?(?:(?>full|calendar|business|working|consecutive|successive|additional) ){0,2}+"
+    r"-?(?>(?:(?>full|calendar|business|working|consecutive|successive|additional) ){0,2})"
     r"(day|week|month|year|hour)s?\b"
 )
 _CHINESE = re.compile(

@@ -35,7 +35,7 @@ class Reference(BaseModel):
 
 _ITEMS = r"(?:\s?\([A-Za-z0-9]{1,5}\)){0,4}"
 _NUMBER = (
-    rf"(?:\d{{1,4}}+(?:\.\d{{1,3}}+){{0,4}}+(?!\d){_ITEMS}|[IVXLC]{{1,7}}+(?!\w){_ITEMS}"
+    rf"(?:\d{{1,4}}+(?>(?:\.\d{{1,3}}+){{0,4}})(?!\d){_ITEMS}|[IVXLC]{{1,7}}+(?!\w){_ITEMS}"
     r"|(?:\([a-z0-9]{1,5}\)){1,4})"
 )
 _BLANK = r"(?:[ \t\u00a0]{1,4}|[ \t]{0,3}\r?\n[ \t]{0,8})"  # at most one line end

@@ -60,12 +60,8 @@ async def sandbox_capabilities() -> SandboxCapabilities:
 
 
 async def _ask(source: BinaryIO, kind: Kind | Literal["probe"], limits: Limits) -> Answer:
-    with (
-        tempfile.TemporaryDirectory(prefix="stagepost-parse-") as scratch,
-        tempfile.TemporaryFile() as out,
-        tempfile.TemporaryFile() as trace,
-    ):
-        async with _running(_command(kind, limits), source, out, trace, scratch) as process:
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as trace:
+        async with _running(_command(kind, limits), source, out, trace) as process:
             try:
                 async with asyncio.timeout(limits.wall_seconds):
                     code = await process.wait()
@@ -88,19 +84,22 @@ def _command(kind: str, limits: Limits) -> list[str]:
 
 @asynccontextmanager
 async def _running(
-    command: list[str], source: BinaryIO, out: BinaryIO, trace: BinaryIO, scratch: str
+    command: list[str], source: BinaryIO, out: BinaryIO, trace: BinaryIO
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """A child that is dead and reaped when the block is left, however it is left."""
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=source,
-        stdout=out,
-        stderr=trace,
-        cwd=scratch,
-        env={"LC_ALL": "C.UTF-8"},
-        close_fds=True,
-        start_new_session=True,
-    )
+    # The folder is gone once the child stands in it: nothing can be written there, and nothing is
+    # left behind when this process is killed.
+    with tempfile.TemporaryDirectory(prefix="stagepost-parse-") as scratch:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=source,
+            stdout=out,
+            stderr=trace,
+            cwd=scratch,
+            env={"LC_ALL": "C.UTF-8"},
+            close_fds=True,
+            start_new_session=True,
+        )
     try:
         yield process
     finally:

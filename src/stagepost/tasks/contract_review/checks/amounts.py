@@ -21,7 +21,7 @@ from stagepost.tasks.contract_review.wording import Wording
 _WORD = "|".join(sorted([*SMALL, *SCALES, "hundred"], key=len, reverse=True))
 _ONES = "|".join(sorted(SMALL, key=len, reverse=True))  # a number begins with one of these
 _WORDS = (
-    rf"(?<![\w-])(?<!point )(?P<words>(?>{_ONES})(?:(?> and |, |[ -])(?>{_WORD})){{0,14}}+)"
+    rf"(?<![\w-])(?<!point )(?P<words>(?>{_ONES})(?>(?:(?> and |, |[ -])(?>{_WORD})){{0,14}}))"
     r"(?P<cents> and \d{2}/100)?"
 )
 _UNIT = (

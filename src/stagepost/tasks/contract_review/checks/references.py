@@ -20,8 +20,8 @@ _ENGLISH = re.compile(
 )
 _CHINESE = re.compile(rf"第(?P<number>[{_HAN}]{{1,5}}|\d{{1,3}}(?:\.\d{{1,2}}){{0,3}})条")
 _ELSEWHERE = re.compile(
-    r"^(?: ?\([a-z0-9]{1,4}\)){0,3}+"
-    r"(?:,? ?(?>and|or|,) ?(?:sections? )?[\d.]{1,8}+(?:\([a-z0-9]{1,4}\)){0,3}+){0,3}+,? "
+    r"^(?>(?: ?\([a-z0-9]{1,4}\)){0,3})"
+    r"(?>(?:,? ?(?>and|or|,) ?(?:sections? )?[\d.]{1,8}+(?>(?:\([a-z0-9]{1,4}\)){0,3})){0,3}),? "
     r"(?:thereof|of|to|in|under) "
     r"(?:the|that|such|its|any|schedule|exhibit|annex|appendix|each|rule|regulation)\b"
     r"(?! ?(?:this|present)? ?(?:agreement|contract|terms|lease|deed)\b)"

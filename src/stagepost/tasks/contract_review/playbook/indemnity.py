@@ -47,7 +47,7 @@ RULES = (
         harms="subject",
         one_sided=True,
         en=(
-            r"(?:shall|will|agrees? to|hereby|must) (?:fully |at its (?:own |sole )?(?:cost|expense),? |promptly |also )?(?:defend,? |protect,? |save,? |hold harmless,? |and |to ){0,6}+indemnif(?:y|ies)",
+            r"(?:shall|will|agrees? to|hereby|must) (?:fully |at its (?:own |sole )?(?:cost|expense),? |promptly |also )?(?>(?:defend,? |protect,? |save,? |hold harmless,? |and |to ){0,6})indemnif(?:y|ies)",
             r"(?:shall|will|agrees? to|must) … (?:defend|indemnify),? … hold (?:\w{2,20} ){0,3}harmless",
         ),
         unless_en=(

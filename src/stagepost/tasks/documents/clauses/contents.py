@@ -12,7 +12,8 @@ _HEADING = re.compile(
 )
 # Dots up to a page number. Each alternative begins where its dots do and gives none back.
 _LEADERS = re.compile(
-    r"(?:(?<!\.)\.{4,}+|(?<!\. )(?:\. ){4,}+|(?<!…)…{2,}+|(?<!·)·{4,}+|(?<!_)_{6,}+)\s*+\d{1,3}\b"
+    r"(?:(?<!\.)\.{4,}+|(?<!\. )(?>(?:\. ){4,})|(?<!…)…{2,}+|(?<!·)·{4,}+|(?<!_)_{6,}+)"
+    r"\s*+\d{1,3}\b"
 )
 _ENTRY = re.compile(r"(?:\s|[A-Za-z.)”\"\u4e00-\u9fff])-?(?:\d{1,3}|(?<=\s)[ivxl]{1,6})-?$")
 _PAGE_MARK = re.compile(
