@@ -17,7 +17,7 @@ from stagepost.bus import TOKENS_KEPT, Committed
 from stagepost.buses import postgres as bus_module
 from stagepost.buses.postgres import PostgresBus, line, outgoing
 from stagepost.buses.postgres.wire import Channels
-from stagepost.errors import StoreRefused
+from stagepost.errors import Retryable, StoreRefused
 from support.postgres import Server
 from support.postgres import server as own_server
 from support.waiting import until
@@ -237,7 +237,10 @@ async def test_a_server_that_falls_silent_is_noticed(
 async def test_a_server_that_is_away_holds_nobody_up_and_fills_no_memory() -> None:
     with own_server() as server:
         async with two(server.url) as (here, there, near, far):
+            await here.ping()
             await asyncio.to_thread(server.stop)
+            with pytest.raises(Retryable, match="no connection"):
+                await here.ping()
             for number in range(100_000):
                 here.ring(Committed([f"task {number}"]))
                 here.emit(f"task {number % 100}", token("some text", number * 9))
@@ -251,6 +254,7 @@ async def test_a_server_that_is_away_holds_nobody_up_and_fills_no_memory() -> No
             await asyncio.to_thread(server.start)
             # Everybody is connected again, and here has told that there was more.
             await until(lambda: near.looks and far.looks and here._outgoing.empty)
+            await here.ping()
             here.ring(bell(-1))
             await until(lambda: far.events[-1:] == ["task -1"])
             there.emit("task", token("x"))

@@ -1,6 +1,7 @@
 """One connection to PostgreSQL, made again whenever it is lost."""
 
 import asyncio
+import contextlib
 import logging
 import random
 from collections.abc import Awaitable, Callable
@@ -20,6 +21,7 @@ PATIENCE: Final = 5.0
 
 _FIRST_DELAY: Final = 0.1  # seconds before another connection, doubled with each that fails
 _MOST_DELAY: Final = 5.0
+_GOODBYE: Final = 1.0  # seconds
 
 LOST: Final = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
 """What a connection may raise when it is lost or the server can't be used."""
@@ -86,6 +88,9 @@ class Line:
                 await _until_lost(connection, work)
             except LOST as error:
                 _log.warning("the bus has lost its connection to PostgreSQL: %s", _text(error))
+            except asyncio.CancelledError:
+                await _say_goodbye(connection)
+                raise
             finally:
                 self.connected = False
                 connection.terminate()
@@ -101,6 +106,12 @@ class Line:
                 return await self.connect()
             except (ValueError, *LOST) as error:
                 _log.debug("the bus can't connect to PostgreSQL: %s", _text(error))
+
+
+async def _say_goodbye(connection: Connection) -> None:
+    # Cut off without it, the server's log would complain of each process that ends.
+    with contextlib.suppress(*LOST):
+        await connection.close(timeout=_GOODBYE)
 
 
 async def _until_lost(
