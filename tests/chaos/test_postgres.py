@@ -84,7 +84,9 @@ async def test_two_workers_that_are_killed_at_random_break_no_guarantee(
         ]
         workers.push_async_callback(asyncio.wait, slots)
         workers.callback(over.set)
-        for number in range(20 * TIMES):
+        for number in range(100 * TIMES):
+            if number > 20 * TIMES and recorder.lives > 8:
+                break
             keys = [f"{number}-{n}" for n in range(rng.randint(1, 15))]
             submit(life, recorder, keys, rng)
             await answered(life, recorder, keys)
@@ -93,7 +95,7 @@ async def test_two_workers_that_are_killed_at_random_break_no_guarantee(
                 life.say(cancel=rng.choice(sorted(recorder.log.accepted.values())))
             await asyncio.sleep(rng.uniform(0, 0.3))
     assert await proven(recorder) == []
-    assert recorder.lives > 6, "workers were killed"
+    assert recorder.lives > 8, "workers were killed"
     assert reasons(recorder)["rescued"], "and their claims taken back"
 
 
@@ -101,7 +103,7 @@ async def mortal(recorder: Recorder, rng: Random, over: asyncio.Event) -> None:
     """A worker that is killed, or sometimes stopped past its lease, again and again."""
     while not over.is_set():
         async with worker(recorder) as life:
-            await asyncio.sleep(rng.uniform(0.5, 2.5))
+            await asyncio.sleep(rng.uniform(0.2, 1.5))
             if rng.random() < 0.3:
                 life.signal(signal.SIGSTOP)
                 await asyncio.sleep(rng.uniform(0.5, 2.5) * LEASE)
