@@ -41,8 +41,9 @@ _SETTINGS: Final = {
 class Backend(asyncpg.Connection):  # type: ignore[misc]  # the driver has no types
     """A connection that knows which process of the server serves it."""
 
-    __slots__ = ("born",)
+    __slots__ = ("born", "pid")
 
+    pid: int
     born: datetime
     """When that process began: its number alone may be another's by now."""
 
@@ -63,6 +64,7 @@ async def connect(address: Address) -> Backend:
         },
     )
     try:
+        backend.pid = backend.get_server_pid()
         backend.born = await backend.fetchval(_BORN)
     except BaseException:
         backend.terminate()

@@ -20,7 +20,7 @@ class InDoubt(StoreUnavailable):
 
     def __init__(self, lost: Backend) -> None:
         super().__init__(_IN_DOUBT)
-        self.pid, self.born = lost.get_server_pid(), lost.born
+        self.pid, self.born = lost.pid, lost.born
 
 
 _DEADLOCKS: Final = 5
@@ -97,7 +97,7 @@ async def perform(
         backend: Backend | None = None
         try:
             if lost is not None:
-                await connections.bury(lost.get_server_pid(), lost.born)
+                await connections.bury(lost.pid, lost.born)
             async with connections.one() as backend:
                 transaction = Transaction(backend, moment, again=lost is not None)
                 return transaction, await work(transaction)
