@@ -4,10 +4,15 @@ Each world has a schema of its own, which the next one uses again. The schema's 
 replaced by one that reads a file, and the test's clock writes that file whenever it is moved.
 """
 
-from collections.abc import Callable
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import asyncpg
 
@@ -17,9 +22,9 @@ from stagepost.stores.postgres import PostgresStore
 from support.postgres import Server
 from support.world import TellingClock
 
-# What is tested with worlds is what statements do, not what a power cut leaves; so their commits
-# need not wait for the disk.
-_RELAXED = "synchronous_commit=off"
+# Where it is tested what statements do, and not what a crash leaves, commits need not wait for the
+# disk.
+_RELAXED = "&synchronous_commit=off"
 
 
 @dataclass
@@ -43,18 +48,39 @@ class Place:
         draft.replace(self.time)
 
 
-class PostgresWorlds:
-    """Opens stores under the names of folders; `times` is a folder that the server can read."""
+@contextmanager
+def folder_of_times() -> Iterator[Path]:
+    """A folder for the files with the worlds' times, which the server can read."""
+    # Not tmp_path: root's is closed to the account that PostgreSQL runs as.
+    folder = Path(tempfile.mkdtemp(prefix="stagepost-times-"))
+    folder.chmod(0o711 if os.geteuid() == 0 else 0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
 
-    def __init__(self, server: Server, times: Path) -> None:
+
+class PostgresWorlds:
+    """Opens stores under the names of folders; `times` is a folder that the server can read.
+
+    `port` is that of a proxy before the server. Only `durable` ones survive the server's crash.
+    """
+
+    def __init__(
+        self, server: Server, times: Path, port: int | None = None, *, durable: bool = False
+    ) -> None:
+        self._options = "" if durable else _RELAXED
         self._server = server
         self._times = times
+        self._port = port
         self._places: dict[Path, Place] = {}
         self._made = 0
 
     def url(self, schema: str) -> str:
         """The address of a schema."""
-        return f"{self._server.url}?schema={schema}&{_RELAXED}"
+        parts = urlsplit(self._server.url)
+        place = f"{parts.username}:{parts.password}@{parts.hostname}:{self._port or parts.port}"
+        return f"postgresql://{place}{parts.path}?schema={schema}{self._options}"
 
     async def open(
         self, folder: Path, clock: Clock, committed: Callable[[Committed], None]
@@ -64,6 +90,15 @@ class PostgresWorlds:
         assert isinstance(clock, TellingClock)
         place.set_time(clock.now())
         clock.listener = place.set_time
+        store = await PostgresStore.open(self.url(place.schema), clock, committed)
+        place.stores.append(store)
+        return store
+
+    async def open_beside(
+        self, folder: Path, clock: Clock, committed: Callable[[Committed], None]
+    ) -> PostgresStore:
+        """Another store on the same tables, as another process has it."""
+        place = self._places[folder]
         store = await PostgresStore.open(self.url(place.schema), clock, committed)
         place.stores.append(store)
         return store

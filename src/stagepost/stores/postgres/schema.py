@@ -229,7 +229,8 @@ VERSION: Final = len(MIGRATIONS)
 _LOCK: Final = 0x53544750
 """The advisory lock of whoever migrates ("STGP")."""
 
-_LOCK_WAIT: Final = "60s"
+_LOCK_WAIT: Final = 60  # seconds for which another process may migrate
+_LONGEST: Final = 24 * 3600.0  # seconds for one script
 
 
 class Found(NamedTuple):
@@ -256,21 +257,30 @@ async def migrate(connection: Backend, schema: str) -> None:
     """
     if usable(await found_in(connection)):
         return
+    await connection.execute(f"SET lock_timeout = '{_LOCK_WAIT}s'")
+    # Not a lock of the transaction: one that has begun may not see what the one before has made.
+    await connection.execute("SELECT pg_advisory_lock($1)", _LOCK, timeout=2.0 * _LOCK_WAIT)
     async with connection.transaction():
-        await connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_WAIT}'")
-        await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
-        found = await found_in(connection)
-        if usable(found):
-            return
-        if not found.version:
-            if await connection.fetchval("SELECT to_regnamespace($1)", schema) is None:
-                await connection.execute(f"CREATE SCHEMA {schema}")
-            await connection.execute(_VERSIONS)
-        for migration in MIGRATIONS[found.version :]:
-            await connection.execute(migration.script)
-        await connection.execute(
-            "UPDATE schema_version SET version = $1, oldest = $2", VERSION, MIGRATIONS[-1].oldest
-        )
+        await _bring_up(connection, schema)
+    await connection.execute("SELECT pg_advisory_unlock($1)", _LOCK)
+    await connection.execute("RESET lock_timeout")
+
+
+async def _bring_up(connection: Backend, schema: str) -> None:
+    found = await found_in(connection)
+    if usable(found):
+        return
+    # A large table may take long.
+    await connection.execute("SET LOCAL statement_timeout = 0")
+    if not found.version:
+        if await connection.fetchval("SELECT to_regnamespace($1)", schema) is None:
+            await connection.execute(f"CREATE SCHEMA {schema}")
+        await connection.execute(_VERSIONS)
+    for migration in MIGRATIONS[found.version :]:
+        await connection.execute(migration.script, timeout=_LONGEST)
+    await connection.execute(
+        "UPDATE schema_version SET version = $1, oldest = $2", VERSION, MIGRATIONS[-1].oldest
+    )
 
 
 def usable(found: Found) -> bool:
