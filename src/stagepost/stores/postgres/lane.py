@@ -17,6 +17,7 @@ from typing import Any, Final
 from stagepost.errors import StoreUnavailable
 from stagepost.stores.postgres import refusals
 from stagepost.stores.postgres.answers import CLOSING, Answers, Bell, Intent, Results
+from stagepost.stores.postgres.transaction import InDoubt
 
 _log = logging.getLogger("stagepost.store")
 
@@ -168,4 +169,6 @@ def _refused(batch: Sequence[Intent], error: Exception) -> Results:
 
 
 def _copy(error: Exception) -> Exception:
-    return type(error)(*error.args)
+    # What is in doubt is the store's to know; its callers only need the words.
+    kind = StoreUnavailable if isinstance(error, InDoubt) else type(error)
+    return kind(*error.args)
