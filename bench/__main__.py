@@ -18,6 +18,7 @@ from bench import (
     page,
     peer_environment,
     peer_services,
+    postgres,
     progress,
     submit,
     throughput,
@@ -33,12 +34,14 @@ from stagepost.devservices.errors import DevServiceError
 BENCHMARKS: Mapping[str, Callable[[Session], Result]] = {
     "limit": bare_limit.run,
     "throughput": throughput.run,
+    "postgres": postgres.run,
     "submit": submit.run,
     "dispatch": dispatch.run,
     "progress": progress.run,
     "growth": growth.run,
 }
-NEED_PEERS = {"throughput", "dispatch"}
+NEED_PEERS = {"throughput", "postgres", "dispatch"}
+NEED_SERVICES = {"postgres"}
 
 
 def main() -> None:
@@ -69,8 +72,10 @@ def _run(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=build, prefix="bench-")))
         environment = {FOLDER: str(folder)}
-        if words.peers and NEED_PEERS.intersection(names):
+        peers = words.peers and NEED_PEERS.intersection(names)
+        if peers:
             peer_environment.ensure()
+        if peers or NEED_SERVICES.intersection(names):
             environment |= stack.enter_context(peer_services.running())
         if "submit" in names:
             wrk.ensure()

@@ -33,6 +33,15 @@ PEERS = (
     Program("dbos-sqlite", "bench.peers.dbos_sqlite", 1_000, 50, "peers"),
 )
 
+# The same with the store in PostgreSQL.
+POSTGRES = Program(
+    "stagepost-postgres", "bench.stagepost_throughput", 20_000, 1_500, words=("--postgres",)
+)
+LIMIT_POSTGRES = Program("limit-postgres", "bench.limit.postgres", 20_000, 2_000)
+POSTGRES_PEERS = tuple(
+    peer for peer in PEERS if peer.name in {"procrastinate-postgres", "pgqueuer-bulk"}
+)
+
 # Growth, in finished tasks that the store begins with.
 GROWN = Program("grown store", "bench.grown_store", 1_000_000, 2_000)
 

@@ -1,7 +1,8 @@
-"""The embedded engine: no-op tasks submitted one by one, in one process."""
+"""The engine: no-op tasks submitted one by one, in one process, embedded or on PostgreSQL."""
 
 import argparse
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,8 +11,10 @@ from pathlib import Path
 import uvloop
 from uuid_utils import uuid7
 
+from bench import postgres_database
 from bench.apps import Number, app
 from bench.completed import check_completed
+from bench.postgres_database import fresh_database, hot_updates
 from bench.program import Measured, print_measured, scratch_folder
 from stagepost import interpreter
 from stagepost.bus import Bus, Committed, Token
@@ -42,11 +45,33 @@ class Completions:
     def token(self, task_id: str, token: Token) -> None:
         del task_id, token
 
+    def missed(self) -> None:
+        raise AssertionError("bells were lost within one process")
+
 
 async def measure(folder: Path, tasks: int) -> Measured:
     """From the first submit to the last durable completion."""
     first = str(uuid7())
     settings = Settings(data=folder, concurrency=SLOTS)
+    seconds, commits = await _run(settings, tasks)
+    check_completed(folder / DATABASE, first, tasks)
+    return _measured("stagepost", tasks, seconds, f"{SLOTS} slots, {commits} commits")
+
+
+async def measure_on_postgres(folder: Path, tasks: int) -> Measured:
+    """The same with its store in PostgreSQL; the folder is that of the blobs."""
+    url = await fresh_database(os.environ["BENCH_POSTGRES"], "bench_stagepost")
+    seconds, commits = await _run(Settings(data=folder, store=url, concurrency=SLOTS), tasks)
+    await postgres_database.check_completed(url, tasks)
+    notes = f"{SLOTS} slots, {commits} commits, {await hot_updates(url)}"
+    return _measured("stagepost-postgres", tasks, seconds, notes)
+
+
+def _measured(name: str, tasks: int, seconds: float, notes: str) -> Measured:
+    return Measured(name, tasks, seconds, durable=True, notes=notes)
+
+
+async def _run(settings: Settings, tasks: int) -> tuple[float, int]:
     async with open_engine(settings, app) as engine, _counting(engine.bus, tasks) as completions:
         await asyncio.sleep(0.2)
         started = time.perf_counter()
@@ -54,9 +79,7 @@ async def measure(folder: Path, tasks: int) -> Measured:
             for number in range(IN_FLIGHT):
                 group.create_task(_submitter(engine, range(number, tasks, IN_FLIGHT)))
         seconds = await asyncio.wait_for(completions.last, _TIMEOUT) - started
-    check_completed(folder / DATABASE, first, tasks)
-    notes = f"{SLOTS} slots, {completions.commits} commits"
-    return Measured("stagepost", tasks, seconds, durable=True, notes=notes)
+    return seconds, completions.commits
 
 
 @asynccontextmanager
@@ -80,10 +103,12 @@ def main() -> None:
     parser.add_argument(
         "--data", type=Path, help="an existing data folder; a fresh one if left out"
     )
+    parser.add_argument("--postgres", action="store_true", help="the store in BENCH_POSTGRES")
     words = parser.parse_args()
     interpreter.tune()  # as `stagepost up` does
+    run = measure_on_postgres if words.postgres else measure
     with scratch_folder() as folder:
-        print_measured(uvloop.run(measure(words.data or folder, words.size)))
+        print_measured(uvloop.run(run(words.data or folder, words.size)))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def run(session: Session) -> Result:
     title = f"throughput of {STAGEPOST.name} ({comparisons[LIMIT.name].subject.notes})"
     return Result(
         "throughput",
-        [_table(title, list(comparisons.values()))],
+        [comparison_table(title, list(comparisons.values()))],
         _targets(comparisons),
         {"subject": STAGEPOST.name, "rows": rows},
     )
@@ -53,7 +53,8 @@ def _targets(comparisons: dict[str, Comparison]) -> list[Target]:
     return targets
 
 
-def _table(title: str, comparisons: Sequence[Comparison]) -> Table:
+def comparison_table(title: str, comparisons: Sequence[Comparison]) -> Table:
+    """A row for each program that was compared with."""
     columns = ("against", "stagepost /s", "it /s", "ratio", "range", "durable", "how")
     return Table(title, columns, [_row(comparison) for comparison in comparisons])
 

@@ -8,8 +8,12 @@ ones (pytest then prints how to repeat what it found).
 
 import os
 import signal
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+from support import postgres
 
 _TIMES = int(os.environ.get("STAGEPOST_EXAMPLES", "1"))
 _RANDOM = os.environ.get("STAGEPOST_SEED") == "random"
@@ -28,3 +32,10 @@ settings.load_profile("stagepost")
 
 # A shell that starts the tests in the background makes them, and whatever they start, deaf to it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[postgres.Server]:
+    """One PostgreSQL for all tests that do not harm it."""
+    with postgres.server() as server:
+        yield server

@@ -78,6 +78,8 @@ class Ear:
     def token(self, task_id: str, token: Token) -> None:
         self.tokens.append(token)
 
+    def missed(self) -> None: ...
+
 
 @pytest.fixture
 async def store() -> Notebook:

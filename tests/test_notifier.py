@@ -140,6 +140,21 @@ async def test_a_lost_bell_costs_a_sweep_and_no_event(
         assert await seen(watch, 1) == [1]
 
 
+async def test_bells_that_were_missed_cost_one_look_at_every_watched_task(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notifier, "_SWEEP", 1_000.0)
+    async with scene.notifier.watch("task-1", 0) as one, scene.notifier.watch("task-2", 0) as two:
+        await settle_down()
+        scene.happen("task-1", ring=False)
+        scene.happen("task-2", 2, ring=False)
+        reads = scene.store.reads
+        scene.notifier.missed()
+        assert await seen(one, 1) == [1]
+        assert await seen(two, 2) == [1, 2]
+        assert scene.store.reads == reads + 1
+
+
 async def test_the_sweep_comes_although_other_bells_ring_all_the_time(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

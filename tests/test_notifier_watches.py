@@ -69,6 +69,9 @@ class _Silent:
     def listen(self, listener: object) -> "type[None]":
         return type(None)
 
+    async def ping(self) -> None: ...
+    async def close(self) -> None: ...
+
 
 async def test_a_watcher_that_takes_nothing_is_cut(engine: Engine) -> None:
     task_id = (await engine.submit()).task_id

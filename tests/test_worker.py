@@ -15,6 +15,7 @@ from engine_kit.engine import (
     finished,
     kinds,
     lines,
+    opener,
     reached,
     running,
     short,
@@ -104,6 +105,18 @@ async def test_cancel_ends_a_task_wherever_it_stands(tmp_path: Path) -> None:
         assert not engine.worker.stuck
 
 
+async def test_a_cancel_whose_bell_was_lost_is_found_when_bells_were_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(app, tmp_path / "data", heartbeat=1_000.0, lease=3_000.0) as engine:
+        monkeypatch.setattr(engine.worker, "committed", lambda _news: None)
+        task_id = (await engine.client.submit("wait", {"log": str(tmp_path / "wait")})).task_id
+        await until(lambda: lines(tmp_path / "wait"))
+        await engine.client.cancel(task_id)
+        engine.worker.missed()
+        assert (await finished(engine, task_id)).task.status is Status.CANCELLED
+
+
 async def test_cancel_ends_a_task_between_two_attempts(tmp_path: Path) -> None:
     async with running(app, tmp_path) as engine:
         task_id = (await engine.client.submit("suspect", {"log": str(tmp_path / "log")})).task_id
@@ -179,7 +192,7 @@ class Silent(SqliteStore):
 async def test_a_worker_whose_lease_ran_out_is_refused_and_another_finishes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(wiring._STORES, "sqlite", Silent)
+    monkeypatch.setitem(wiring._STORES, "sqlite", opener(Silent))
     log = tmp_path / "log"
     async with running(app, tmp_path / "data") as engine:
         assert isinstance(engine.store, Silent)
@@ -302,7 +315,7 @@ class Reluctant(SqliteStore):
 async def test_an_outcome_is_written_once_the_store_takes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(wiring._STORES, "sqlite", Reluctant)
+    monkeypatch.setitem(wiring._STORES, "sqlite", opener(Reluctant))
     async with running(app, tmp_path, concurrency=1) as engine:
         submitted = await engine.client.submit("plain", {"n": 1})
         view = await finished(engine, submitted.task_id)

@@ -1,12 +1,15 @@
 """PORT. Live doorbells between the parts of the engine, and a task's streaming text.
 
 A doorbell says only *that* something happened: the data comes from the store. A bell may be lost
-(then a sweep finds the news within seconds) but never holds anything up.
+(then a sweep finds the news within seconds) but never holds anything up. Within a process bells
+come one for one; on their way to another they may be merged, and where too many would have to be
+kept, or a connection was lost, its listeners are told only that they have missed some.
 
 Text that a handler emits has no row in the store; the bus keeps the newest `TOKENS_KEPT` bytes of
 the open step of each task, so that a reader that connects in the middle reads from there. A piece
 that does not go on where the kept text ends (another step, another try, the same one over again)
-begins it anew.
+begins it anew. Each process keeps what it heard itself: a reader that is late and asks another
+process than the one in which the handler runs gets the text from when that process began to listen.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,6 +52,10 @@ class Listener(Protocol):
         """A piece of text of a running step."""
         ...
 
+    def missed(self) -> None:
+        """Bells may have been lost: look at everything that you care about, once."""
+        ...
+
 
 class Bus(Protocol):
     """Rings and listens, in one process or across many."""
@@ -74,4 +81,12 @@ class Bus(Protocol):
 
         Returns the function that ends it; called in the listener's event loop, nothing comes after.
         """
+        ...
+
+    async def ping(self) -> None:
+        """Return if other processes are heard and hear; raises Retryable if they do not now."""
+        ...
+
+    async def close(self) -> None:
+        """Tell what still waits to be told, for two seconds at most, and let go."""
         ...

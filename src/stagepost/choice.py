@@ -29,6 +29,17 @@ class LaneTurns:
         """The lanes, in the order in which they were given."""
         return tuple(self._stride)
 
+    def standing(self) -> list[tuple[str, int, int]]:
+        """Each lane with its place and its stride, were it to have work now.
+
+        Its n-th turn from now comes at `place + (n - 1) * stride`; of two at one place the one that
+        was given first comes first.
+        """
+        return [
+            (lane, max(self._place[lane], self._latest), stride)
+            for lane, stride in self._stride.items()
+        ]
+
     def choose(self, available: Mapping[str, Sequence[Row]], slots: int) -> list[Row]:
         """Up to `slots` rows; each lane's are taken from its front.
 

@@ -145,6 +145,11 @@ class Notifier:
         for watch in self._watches.get(task_id, ()):
             watch.push(token, 100 + 4 * len(token.text))
 
+    def missed(self) -> None:
+        """Bells were lost: every watched task is looked at now."""
+        self._dirty.update(self._watches)
+        self._wake.set()
+
     async def run(self) -> None:
         """Serve the watchers until cancelled."""
         stop = self._bus.listen(self)

@@ -61,11 +61,12 @@ class Settings:
     data: Path = DEFAULT_DATA
     store: str = field(default="", repr=False)
     broker: str = field(default="direct", repr=False)
-    bus: str = field(default="memory", repr=False)
+    bus: str = field(default="", repr=False)
     blobs: str = field(default="", repr=False)
     app: str = ""
     host: str = "127.0.0.1"
     port: int = _PORT
+    probe: str = ""
     auth: tuple[str, ...] = ("local",)
     bootstrap_key: str = field(default="", repr=False)
     url: str = field(default="", repr=False)
@@ -87,9 +88,31 @@ class Settings:
         return self.url or f"http://127.0.0.1:{self.port or _PORT}"
 
     @property
+    def store_scheme(self) -> str:
+        """Which store it is, by the scheme of its address."""
+        return self.store.partition(":")[0] or "sqlite"
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the store lives in this process, and belongs to no other."""
+        return self.store_scheme == "sqlite"
+
+    @property
+    def bus_address(self) -> str:
+        """`memory`, or where processes ring for each other: where the store is, unless told."""
+        return self.bus or ("memory" if self.embedded else self.store)
+
+    @property
+    def bus_setting(self) -> str:
+        """The variable that `bus_address` comes from."""
+        return "STAGEPOST_BUS" if self.bus else "STAGEPOST_STORE"
+
+    @property
     def folder(self) -> Path:
-        """The data folder of the embedded engine."""
-        return _path_of("STAGEPOST_STORE", self.store, "sqlite") if self.store else self.data
+        """The data folder: of the embedded store, and of the blobs unless they have another."""
+        if self.store and self.embedded:
+            return _path_of("STAGEPOST_STORE", self.store, "sqlite")
+        return self.data
 
     @property
     def blob_folder(self) -> Path:
@@ -109,6 +132,32 @@ class Settings:
                 "listen on 127.0.0.1, or set STAGEPOST_AUTH=keys."
             )
 
+    def check_apart(self, command: str) -> None:
+        """See that the parts of the engine can live in processes of their own.
+
+        Raises ValueError with the remedy.
+        """
+        if self.embedded:
+            raise ValueError(
+                f"The embedded engine lives in one process, so `{command}` can't run apart; use "
+                "`stagepost up`, or set STAGEPOST_STORE to a postgresql:// address."
+            )
+        if self.bus_address == "memory":
+            raise ValueError(
+                f"STAGEPOST_BUS=memory reaches no other process, so `{command}` can't run with it; "
+                "unset it, or use `stagepost up`."
+            )
+
+    def serving(self, lanes: Sequence[str]) -> "Settings":
+        """The same with only these of the lanes. Raises ValueError with the remedy."""
+        unknown = [name for name in lanes if name not in self.lanes]
+        if unknown or not lanes:
+            raise ValueError(
+                f'There is no lane "{", ".join(unknown)}"; STAGEPOST_LANES has '
+                f"{', '.join(self.lanes)}."
+            )
+        return replace(self, lanes={name: self.lanes[name] for name in lanes})
+
     def with_(self, **changes: Any) -> "Settings":
         """These settings with some changed; those that are None stay."""
         return replace(
@@ -123,11 +172,12 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         data=Path(env.get("STAGEPOST_DATA", str(DEFAULT_DATA))),
         store=env.get("STAGEPOST_STORE", ""),
         broker=env.get("STAGEPOST_BROKER", "direct"),
-        bus=env.get("STAGEPOST_BUS", "memory"),
+        bus=env.get("STAGEPOST_BUS", ""),
         blobs=env.get("STAGEPOST_BLOBS", ""),
         app=env.get("STAGEPOST_APP", ""),
         host=env.get("STAGEPOST_HOST", "127.0.0.1"),
         port=_whole("STAGEPOST_PORT", env, _PORT, least=0, most=65_535),
+        probe=env.get("STAGEPOST_PROBE", ""),
         auth=_auth(env.get("STAGEPOST_AUTH", "local")),
         bootstrap_key=env.get("STAGEPOST_BOOTSTRAP_KEY", ""),
         url=server_url(env["STAGEPOST_URL"]) if env.get("STAGEPOST_URL") else "",
@@ -142,6 +192,8 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         stall_after=_seconds("STAGEPOST_STALL_AFTER", env, 30.0),
         limits=_limits(env),
     )
+    if settings.probe:
+        host_and_port(settings.probe)
     if settings.heartbeat * 2 >= settings.lease:
         raise ValueError("STAGEPOST_LEASE must be more than twice STAGEPOST_HEARTBEAT.")
     return settings
@@ -237,6 +289,17 @@ def server_url(text: str) -> str:
     if not good:
         raise ValueError(f'"{masked(text)}" is no server\'s address; write http://host:port.')
     return text.rstrip("/")
+
+
+def host_and_port(text: str) -> tuple[str, int]:
+    """Where to listen, from `HOST:PORT`; port 0 is any free one. Raises ValueError."""
+    host, _, port = text.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    if not (bare and port.isascii() and port.isdigit() and int(port) <= 65_535):
+        raise ValueError(
+            f'"{text}" is no address to listen on; write HOST:PORT, such as 127.0.0.1:9090.'
+        )
+    return bare, int(port)
 
 
 def _one_of(name: str, env: Mapping[str, str], default: str, known: Sequence[str]) -> str:

@@ -153,6 +153,14 @@ class Keeping(Protocol):
         """
         ...
 
+    async def lead(self, name: str, holder: str, seconds: float) -> bool:
+        """Whether this holder, a text of its own, leads the loop of this name for so many seconds.
+
+        It does if it led before, or nobody leads; for no seconds at all it stops leading. What
+        belongs to a single process says always so.
+        """
+        ...
+
 
 class Reading(Protocol):
     """What anybody asks. A task outside the scope is as absent as one that never was."""

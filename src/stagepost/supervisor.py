@@ -1,4 +1,4 @@
-"""Keeps one serving process alive: what `stagepost up` runs.
+"""Keeps one serving process alive: what `stagepost up`, `api` and `worker` run.
 
 The supervisor owns the listening socket, so that connections wait in its backlog while a child that
 died is replaced. It knows nothing of tasks; what a dead child had claimed, the next one gives back
@@ -67,13 +67,14 @@ class _Life:
 class Supervisor:
     """Runs `command` with the socket and the pipe as its last arguments, again and again.
 
-    `announce` is called once, when the first child answers.
+    A child that nobody is to ask gets no socket: -1 stands for it. `announce` is called once, when
+    the first child does its work.
     """
 
     def __init__(
         self,
         command: Sequence[str],
-        listener: socket.socket,
+        listener: socket.socket | None,
         announce: Callable[[], None],
         patience: Patience,
     ) -> None:
@@ -127,19 +128,21 @@ class Supervisor:
             self._stop.set()
             self._stop_by = time.monotonic() + self._patience.drain
             # Once the child stops listening too, new connections are refused instead of waiting.
-            self._listener.close()
+            if self._listener is not None:
+                self._listener.close()
         if self._life is not None:
             _send(self._life.process, signal.SIGTERM if self._asked <= 2 else signal.SIGKILL)
 
     async def _start(self) -> _Life:
         ours, theirs = os.pipe()
         os.set_blocking(ours, False)
+        listener = -1 if self._listener is None else self._listener.fileno()
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._command,
-                *(str(self._listener.fileno()), str(theirs), str(os.getpid())),
+                *(str(listener), str(theirs), str(os.getpid())),
                 stdin=asyncio.subprocess.DEVNULL,
-                pass_fds=(self._listener.fileno(), theirs),
+                pass_fds=[shared for shared in (listener, theirs) if shared >= 0],
                 # A terminal's Ctrl-C and hang-up reach only the supervisor, which passes them on.
                 start_new_session=True,
             )

@@ -5,8 +5,8 @@ import importlib
 import logging
 import sys
 import traceback
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,8 +16,9 @@ from stagepost.blobs import Blobs
 from stagepost.blobstores.folder import FolderBlobs
 from stagepost.broker import Broker
 from stagepost.brokers.direct import DirectBroker
-from stagepost.bus import Bus
+from stagepost.bus import Bus, Committed
 from stagepost.buses.memory import MemoryBus
+from stagepost.buses.postgres import PostgresBus
 from stagepost.client import Client
 from stagepost.clock import Clock, SystemClock
 from stagepost.errors import StoreRefused
@@ -26,9 +27,11 @@ from stagepost.maintenance.rescuer import Rescuer
 from stagepost.maintenance.scheduler import Scheduler
 from stagepost.masking import masked
 from stagepost.notifier import Notifier
+from stagepost.part import EVERYTHING, Part
 from stagepost.registry import App
 from stagepost.settings import Settings
 from stagepost.store import Store
+from stagepost.stores.postgres import PostgresStore
 from stagepost.stores.sqlite import SqliteStore
 from stagepost.tasks import app as built_in
 from stagepost.worker import Worker, WorkerOptions
@@ -39,17 +42,46 @@ Choice = TypeVar("Choice")
 
 _BEGIN_ANEW: Final = 1.0  # seconds before a loop that has failed is begun anew
 
-_STORES: Final = {"sqlite": SqliteStore}
+Ring = Callable[[Committed], None]
+
+
+async def _sqlite(settings: Settings, clock: Clock, ring: Ring) -> Store:
+    return SqliteStore(settings.folder, clock, ring)
+
+
+async def _postgres(settings: Settings, clock: Clock, ring: Ring) -> Store:
+    return await PostgresStore.open(settings.store, clock, ring)
+
+
+async def _memory(_settings: Settings, _parts: Collection[Part]) -> Bus:
+    return MemoryBus()
+
+
+async def _postgres_bus(settings: Settings, parts: Collection[Part]) -> Bus:
+    # Text is for those who watch, and they are where the API is.
+    return await PostgresBus.open(
+        settings.bus_address, text=Part.API in parts, setting=settings.bus_setting
+    )
+
+
+_STORES: Final[dict[str, Callable[[Settings, Clock, Ring], Awaitable[Store]]]] = {
+    "sqlite": _sqlite,
+    "postgresql": _postgres,
+}
 _BROKERS: Final[dict[str, Callable[[], Broker]]] = {"direct": DirectBroker}
-_BUSES: Final[dict[str, Callable[[], Bus]]] = {"memory": MemoryBus}
+_BUSES: Final[dict[str, Callable[[Settings, Collection[Part]], Awaitable[Bus]]]] = {
+    "memory": _memory,
+    "postgresql": _postgres_bus,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The parts of a running engine."""
+    """All of a process's engine; of the parts that are not in `parts` nothing runs."""
 
     settings: Settings
     app: App
+    parts: Collection[Part]
     clock: Clock
     store: Store
     broker: Broker
@@ -62,44 +94,54 @@ class Engine:
 
 @asynccontextmanager
 async def open_engine(
-    settings: Settings, app: App, clock: Clock | None = None
+    settings: Settings,
+    app: App,
+    clock: Clock | None = None,
+    parts: Collection[Part] = EVERYTHING,
 ) -> AsyncIterator[Engine]:
-    """An engine that works while the context lasts, and drains at its end.
+    """An engine whose parts work while the context lasts; its worker drains at the end.
 
-    Raises StoreRefused when the store can't be opened.
+    Raises StoreRefused when the store or the bus can't be opened.
     """
-    engine = _build(settings, app, clock or SystemClock())
-    try:
-        # The folder's lock is ours: whoever had a claim before is dead.
-        await engine.store.rescue(older_than=0.0)
+    async with AsyncExitStack() as opened:
+        engine = await _opened(settings, app, clock or SystemClock(), parts, opened)
+        if settings.embedded:
+            # The folder's lock is ours: whoever had a claim before is dead.
+            await engine.store.rescue(older_than=0.0)
         async with _loops(engine, settings):
             yield engine
-    finally:
-        await engine.broker.close()
-        await engine.blobs.close()
-        await engine.store.close()
 
 
 @asynccontextmanager
 async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
-    scheduler = Scheduler(engine.store, engine.clock)
-    rescuer = Rescuer(engine.store, engine.clock, settings.lease)
-    loops = {"scheduler": scheduler.run, "rescuer": rescuer.run, "notifier": engine.notifier.run}
+    loops = {"notifier": engine.notifier.run}
+    if Part.MAINTENANCE in engine.parts:
+        loops["scheduler"] = Scheduler(engine.store, engine.clock).run
+        loops["rescuer"] = Rescuer(engine.store, engine.clock, settings.lease).run
     keepers = [
         asyncio.create_task(_keep(name, run, engine.clock), name=name)
         for name, run in loops.items()
     ]
+    try:
+        async with _working(engine):
+            yield
+    finally:
+        for keeper in keepers:
+            keeper.cancel()
+        await asyncio.gather(*keepers, return_exceptions=True)
+
+
+@asynccontextmanager
+async def _working(engine: Engine) -> AsyncIterator[None]:
+    if Part.WORKER not in engine.parts:
+        yield
+        return
     working = asyncio.create_task(engine.worker.run(), name="worker")
     try:
         yield
     finally:
         engine.worker.drain()
-        try:
-            await working
-        finally:
-            for keeper in keepers:
-                keeper.cancel()
-            await asyncio.gather(*keepers, return_exceptions=True)
+        await working
 
 
 async def _keep(name: str, run: Callable[[], Coroutine[Any, Any, None]], clock: Clock) -> None:
@@ -112,19 +154,34 @@ async def _keep(name: str, run: Callable[[], Coroutine[Any, Any, None]], clock: 
         await clock.sleep(_BEGIN_ANEW)
 
 
-def _build(settings: Settings, app: App, clock: Clock) -> Engine:
-    bus = _chosen("STAGEPOST_BUS", _BUSES, settings.bus)()
+async def _opened(
+    settings: Settings,
+    app: App,
+    clock: Clock,
+    parts: Collection[Part],
+    opened: AsyncExitStack,
+) -> Engine:
     broker = _chosen("STAGEPOST_BROKER", _BROKERS, settings.broker)()
+    open_bus = _chosen("STAGEPOST_BUS", _BUSES, _scheme(settings.bus_address))
+    open_store = _chosen("STAGEPOST_STORE", _STORES, settings.store_scheme)
+    bus = await open_bus(settings, parts)
+    opened.push_async_callback(bus.close)
+    store = await open_store(settings, clock, bus.ring)
+    opened.push_async_callback(store.close)
     blobs = FolderBlobs(settings.blob_folder)
-    scheme = settings.store.partition(":")[0] or "sqlite"
-    store: Store = _chosen("STAGEPOST_STORE", _STORES, scheme)(settings.folder, clock, bus.ring)
+    opened.push_async_callback(blobs.close)
+    opened.push_async_callback(broker.close)
     notifier = Notifier(store, bus)
     client = Client(
         app=app, store=store, broker=broker, blobs=blobs, notifier=notifier, lanes=settings.lanes
     )
     executor = Executor(app, store, blobs, bus)
     worker = Worker(app, store, bus, executor, _worker_options(settings))
-    return Engine(settings, app, clock, store, broker, bus, blobs, notifier, client, worker)
+    return Engine(settings, app, parts, clock, store, broker, bus, blobs, notifier, client, worker)
+
+
+def _scheme(address: str) -> str:
+    return address.partition(":")[0]
 
 
 def _worker_options(settings: Settings) -> WorkerOptions:

@@ -65,6 +65,7 @@ class Worker:
         self._beat_now = asyncio.Event()
         self._drain_asked = asyncio.Event()
         self._hurried = False
+        self._begun = asyncio.Event()
         self._ended = asyncio.Event()
         self._stalled = False
         self.stuck = False
@@ -85,6 +86,10 @@ class Worker:
         """End the drain's grace now: what has not come to a checkpoint is cut where it is."""
         self._hurried = True
 
+    async def begun(self) -> None:
+        """Wait until the store knows it for the first time."""
+        await self._begun.wait()
+
     async def ended(self) -> None:
         """Wait until `run` has ended, however it did."""
         await self._ended.wait()
@@ -98,6 +103,7 @@ class Worker:
 
     async def _work(self) -> None:
         await self._register()
+        self._begun.set()
         self._loop.start()
         working = asyncio.wrap_future(self._loop.submit(self._slots.work()))
         stop_listening = self._bus.listen(self)
@@ -119,6 +125,10 @@ class Worker:
 
     def token(self, task_id: str, token: Token) -> None:
         """Not of interest here."""
+
+    def missed(self) -> None:
+        """A cancel may have been asked: a heartbeat finds it."""
+        self._beat_now.set()
 
     async def _until_drain_or_fault(self, *loops: "asyncio.Future[None]") -> None:
         asked: asyncio.Future[Any] = asyncio.ensure_future(self._drain_asked.wait())

@@ -1,6 +1,5 @@
 """The bare limit writes the rows that the engine writes, or it would be no limit of it."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +10,9 @@ from bench.completed import check_completed
 from bench.limit.__main__ import measure as measure_limit
 from bench.stagepost_throughput import measure as measure_stagepost
 from stagepost.stores.sqlite.folder import DATABASE
+from support.shapes import shape
 
 TASKS = 30
-
-# What differs between any two tasks: ids, instants, durations, the order in which they were made.
-_VARYING = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{13}")
-_DURATION = re.compile(r'"processingMs":\d+')
-_NUMBER = re.compile(r'"number":\d+')
-
-
-def _shape(value: Any) -> Any:
-    text = _VARYING.sub("?", str(value))
-    text = _NUMBER.sub("number", _DURATION.sub("duration", text))
-    return (type(value).__name__, text)
 
 
 def _shapes(database: Path) -> dict[str, set[tuple[Any, ...]]]:
@@ -32,7 +21,7 @@ def _shapes(database: Path) -> dict[str, set[tuple[Any, ...]]]:
         row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type='table'")
     ]
     shapes = {
-        table: {tuple(map(_shape, row)) for row in connection.execute(f"SELECT * FROM {table}")}
+        table: {tuple(map(shape, row)) for row in connection.execute(f"SELECT * FROM {table}")}
         for table in tables
     }
     indexes = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'index'").fetchall()

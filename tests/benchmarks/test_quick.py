@@ -15,6 +15,7 @@ from bench.runner import ROOT
 TARGETS = {
     "limit": 1,
     "throughput": 1,
+    "postgres": 1,
     "submit": 2,
     "dispatch": 4,
     "progress": 2,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import apsw
-
+from chaos.dump import Ask as AskStore
+from chaos.dump import opened
 from chaos.recorder import ClientLog, Recorder
 from chaos.tasks import Ask, expected
 
@@ -28,26 +28,21 @@ class History:
 
 def history(recorder: Recorder) -> History:
     """Read it all; the engine must not run any more."""
-    database = apsw.Connection(
-        str(recorder.data / "stagepost.db"), flags=apsw.SQLITE_OPEN_READWRITE
-    )
-    try:
-        return _read(recorder, database)
-    finally:
-        database.close()
+    with opened(recorder.data, recorder.store) as ask:
+        return _read(recorder, ask)
 
 
-def _read(recorder: Recorder, database: apsw.Connection) -> History:
+def _read(recorder: Recorder, ask: AskStore) -> History:
     names = ("id", "type", "status", "input", "result", "result_blob", "progress")
-    rows = database.execute(f"SELECT {', '.join(names)} FROM tasks").fetchall()
+    rows = ask(f"SELECT {', '.join(names)} FROM tasks")
     events: dict[str, list[tuple[int, str, dict[str, Any]]]] = defaultdict(list)
-    for task_id, seq, kind, data in database.execute(
+    for task_id, seq, kind, data in ask(
         "SELECT task_id, seq, kind, data FROM events ORDER BY task_id, seq"
     ):
-        events[task_id].append((seq, kind, json.loads(data)))
+        events[str(task_id)].append((seq, kind, json.loads(data)))
     steps: dict[str, set[str]] = defaultdict(set)
-    for task_id, path in database.execute("SELECT task_id, path FROM steps"):
-        steps[task_id].add(path)
+    for task_id, path in ask("SELECT task_id, path FROM steps"):
+        steps[str(task_id)].add(path)
     lines = recorder.side_effects.read_text().splitlines() if recorder.side_effects.exists() else []
     return History(
         recorder.log,

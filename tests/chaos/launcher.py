@@ -19,15 +19,18 @@ from chaos.faults import Deaf, EarlyAnswer, Faulty, NoFence
 from chaos.plan import Plan
 from chaos.power import watch
 from chaos.tasks import app
+from engine_kit.engine import opener
 from stagepost import wiring
 from stagepost.blobstores.folder import FolderBlobs
 from stagepost.client import Options
 from stagepost.errors import StagepostError
 from stagepost.event import Event
 from stagepost.executor import Executor
+from stagepost.part import Part
 from stagepost.records import Filter, Idempotency, Scope
 from stagepost.settings import Settings
 from stagepost.stores import sqlite
+from stagepost.stores.postgres import PostgresStore
 from stagepost.stores.sqlite.folder import DataFolder, open_writer
 from stagepost.task import SETTLED, Status
 from stagepost.wiring import Engine, open_engine
@@ -97,8 +100,7 @@ def say(**words: Any) -> None:
 def wire(plan: Plan) -> None:
     """Put the plan's faults around the ports, where the wiring takes them from."""
 
-    def store(*args: Any) -> Any:
-        built: Any = sqlite.SqliteStore(*args)
+    def broken(built: Any) -> Any:
         if "early-answer" in plan.breaks:
             built = EarlyAnswer(built)
         if "no-fence" in plan.breaks:
@@ -107,11 +109,15 @@ def wire(plan: Plan) -> None:
             built = Deaf(built, plan.deaf_for)
         return Faulty(built, plan.faults)
 
+    async def postgres(settings: Settings, clock: Any, ring: Any) -> Any:
+        return broken(await PostgresStore.open(settings.store, clock, ring))
+
     def blobs(folder: Path) -> Any:
         return Faulty(FolderBlobs(folder), plan.faults)
 
     parts: Any = wiring
-    parts._STORES["sqlite"] = store
+    parts._STORES["sqlite"] = opener(lambda *args: broken(sqlite.SqliteStore(*args)))
+    parts._STORES["postgresql"] = postgres
     parts.FolderBlobs = blobs
     if "no-sync" in plan.breaks:
 
@@ -142,16 +148,17 @@ async def main(plan: Plan) -> None:
     wire(plan)
     settings = Settings(
         data=Path(plan.data),
+        store=plan.store,
         concurrency=plan.concurrency,
-        lease=1.0,
+        lease=plan.lease,
         heartbeat=0.2,
         drain_grace=1.0,
         cancel_grace=1.0,
         stall_after=5.0,
     )
-    async with open_engine(settings, app) as engine:
+    async with open_engine(settings, app, parts=[Part(name) for name in plan.parts]) as engine:
         session = asyncio.create_task(Session(engine).run())
-        others = [asyncio.create_task(stand_in(engine))] if plan.deaf_for else []
+        others = [asyncio.create_task(stand_in(engine))] if plan.stand_in else []
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, session.cancel)
         await asyncio.wait([session])
         for other in others:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Self
 
 from chaos.faults import Fault
+from stagepost.part import EVERYTHING
 
 
 @dataclass(frozen=True)
@@ -13,11 +14,17 @@ class Plan:
 
     data: str
     power: str
+    store: str = ""
+    """The address of a store that outlives the process; none: SQLite in the data folder."""
+    parts: tuple[str, ...] = tuple(sorted(EVERYTHING))
     faults: tuple[Fault, ...] = ()
     breaks: tuple[str, ...] = ()
     concurrency: int = 6
+    lease: float = 1.0
     deaf_for: float = 0.0
-    """Seconds for which the heartbeats of the worker are not taken, and a second one takes over."""
+    """Seconds for which the heartbeats of the worker are not taken."""
+    stand_in: bool = False
+    """Whether a second worker in the same process takes over from it."""
 
     def text(self) -> str:
         return json.dumps(asdict(self))
@@ -26,5 +33,6 @@ class Plan:
     def read(cls, text: str) -> Self:
         given = json.loads(text)
         given["faults"] = tuple(Fault(**fault) for fault in given["faults"])
-        given["breaks"] = tuple(given["breaks"])
+        for name in ("breaks", "parts"):
+            given[name] = tuple(given[name])
         return cls(**given)

@@ -106,10 +106,14 @@ class Life:
 
 
 class Recorder:
-    """A data folder, the lives of its engine one after the other, and all that was recorded."""
+    """A store, the lives of its processes, and all that was recorded.
 
-    def __init__(self, folder: Path, **plan: Any) -> None:
+    On SQLite in a data folder there is one life at a time; a store with an address takes many.
+    """
+
+    def __init__(self, folder: Path, store: str = "", **plan: Any) -> None:
         self.folder = folder
+        self.store = store
         self.data = folder / "data"
         self.side_effects = folder / "side-effects"
         self.log = ClientLog()
@@ -122,7 +126,7 @@ class Recorder:
         """Start the engine; at the end it is killed, if it still lives, and the power cut."""
         self.lives += 1
         power = self.folder / "unsynced"
-        whole = Plan(str(self.data), str(power), **{**self._plan, **plan})
+        whole = Plan(str(self.data), str(power), self.store, **{**self._plan, **plan})
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "chaos.launcher", whole.text()),
             stdin=asyncio.subprocess.PIPE,

@@ -47,7 +47,7 @@ async def answered(life: Life, recorder: Recorder, keys: Iterable[str]) -> None:
 
 async def last_life(recorder: Recorder) -> None:
     """Ask again for what has no answer, and let everything come to its end."""
-    async with recorder.life(cut_power=False, deaf_for=0.0, breaks=()) as life:
+    async with recorder.life(cut_power=False, deaf_for=0.0, stand_in=False, breaks=()) as life:
         unknown = recorder.log.unknown()
         submit(life, recorder, unknown, Random(0))
         await answered(life, recorder, unknown)

@@ -10,11 +10,12 @@ appended and synced on its own:
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
-from engine_kit.engine import note
+from engine_kit.engine import lines, note
 from stagepost import App, Context, InvalidInput, Overloaded, RateLimited, Retry
 
 app = App()
@@ -26,8 +27,9 @@ class Ask(BaseModel):
     log: str
     steps: int = 3
     pause: float = 0.01
-    hesitant: bool = False
-    """Another claim waits after its first step: one that still runs gets ahead of what it knows."""
+    hesitates: float = 0.0
+    """Seconds that another claim waits after its first step: one that still runs gets ahead of what
+    it knows."""
 
 
 async def step(task_id: str, name: str, log: str, pause: float) -> int:
@@ -55,14 +57,12 @@ async def _walk(ctx: Context, ask: Ask) -> int:
             ask.pause,
             progress=number * 100 // ask.steps,
         )
-        note(ask.log, f"saved {ctx.task_id} {name}")
-        if ask.hesitant and number == 0:
-            await asyncio.sleep(4 * ask.pause if ctx.task_id in _walked else 0)
-            _walked.add(ctx.task_id)
+        saved = f"saved {ctx.task_id} {name}"
+        again = ask.hesitates and number == 0 and saved in lines(Path(ask.log))
+        note(ask.log, saved)
+        if again:
+            await asyncio.sleep(ask.hesitates)
     return total
-
-
-_walked: set[str] = set()
 
 
 @app.task("walk", retry=QUICK)

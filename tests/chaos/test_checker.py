@@ -43,13 +43,14 @@ async def test_the_same_cut_after_synced_commits_loses_nothing(tmp_path: Path) -
 async def test_a_worker_whose_lease_ran_out_breaks_nothing_behind_the_fence(
     tmp_path: Path,
 ) -> None:
-    recorder = Recorder(tmp_path, deaf_for=2.5, concurrency=16)
+    recorder = Recorder(tmp_path, deaf_for=2.5, stand_in=True, concurrency=16)
     assert await taken_over(recorder) == []
     assert any("rescued" in line for line in reasons(recorder)), "its claims were taken back"
 
 
 async def test_without_the_fence_it_does(tmp_path: Path) -> None:
-    wrong = await taken_over(Recorder(tmp_path, deaf_for=2.5, concurrency=16, breaks=("no-fence",)))
+    recorder = Recorder(tmp_path, deaf_for=2.5, stand_in=True, concurrency=16, breaks=("no-fence",))
+    wrong = await taken_over(recorder)
     assert any(line.startswith(("2", "3")) for line in wrong)
 
 
@@ -57,7 +58,7 @@ async def taken_over(recorder: Recorder) -> list[str]:
     async with recorder.life() as life:
         for number in range(12):
             key = f"{number}"
-            life.submit(key, "walk", recorder.ask(key, steps=25, pause=0.1, hesitant=True))
+            life.submit(key, "walk", recorder.ask(key, steps=25, pause=0.1, hesitates=0.4))
         await answered(life, recorder, list(recorder.log.asked))
         await life.idle()
     return await proven(recorder)

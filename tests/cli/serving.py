@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -59,6 +60,11 @@ class Server:
         """The serving process."""
         return int((self.data / "lock").read_text())
 
+    @property
+    def serving(self) -> list[int]:
+        """The serving processes, one after the other, of any command."""
+        return [int(number) for number in re.findall(r"serving as process (\d+)", self.err())]
+
     def out(self) -> str:
         return (self.folder / "out").read_text()
 
@@ -71,7 +77,8 @@ class Server:
             return "ready " in self.out()
 
         until(answered, "ready")
-        self.url = self.out().split("ready ", 1)[1].split()[0]
+        # The last word, since `ready worker` has its probe's address behind it.
+        self.url = self.out().split("ready ", 1)[1].splitlines()[0].split()[-1]
 
     def get(self, path: str) -> httpx.Response:
         return httpx.get(self.url + path, timeout=LONGEST)
@@ -82,13 +89,16 @@ class Server:
 
 
 @contextlib.contextmanager
-def up(folder: Path, *words: str, cwd: Path = APPS, **more: str) -> Iterator[Server]:
-    """A server that is gone when the context ends."""
+def serving(folder: Path, *words: str, cwd: Path = APPS, **more: str) -> Iterator[Server]:
+    """A process of any serving command, which is gone when the context ends."""
     folder.mkdir(exist_ok=True)
-    command = [STAGEPOST, "up", "--data", str(folder / "data"), "--port", "0", *words]
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
         process = subprocess.Popen(
-            command, cwd=cwd, env=environment(**{**QUICK, **more}), stdout=out, stderr=err
+            [STAGEPOST, *words],
+            cwd=cwd,
+            env=environment(**{**QUICK, **more}),
+            stdout=out,
+            stderr=err,
         )
     server = Server(folder, process, more=more)
     try:
@@ -97,6 +107,14 @@ def up(folder: Path, *words: str, cwd: Path = APPS, **more: str) -> Iterator[Ser
     finally:
         process.kill()
         process.wait(LONGEST)
+
+
+@contextlib.contextmanager
+def up(folder: Path, *words: str, cwd: Path = APPS, **more: str) -> Iterator[Server]:
+    """`stagepost up`, which is gone when the context ends."""
+    command = ("up", "--data", str(folder / "data"), "--port", "0", *words)
+    with serving(folder, *command, cwd=cwd, **more) as server:
+        yield server
 
 
 @dataclass(frozen=True)

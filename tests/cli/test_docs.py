@@ -54,7 +54,8 @@ def test_its_section_says_what_its_help_says(name: str) -> None:
 
 
 def test_every_command_that_answers_can_answer_in_json() -> None:
-    silent = {"stagepost up", "stagepost api", "stagepost worker", "stagepost keys"}
+    serving = {"stagepost up", "stagepost api", "stagepost worker", "stagepost maintenance"}
+    silent = {*serving, "stagepost keys"}
     for name, command in ALL.items():
         flags = {flag for parameter in command.params for flag in parameter.opts}
         assert ("--json" in flags) is (name not in silent), name
@@ -99,6 +100,8 @@ def test_the_table_of_limits_is_read() -> None:
         ("STAGEPOST_LOG_LEVEL", "loud"),
         ("STAGEPOST_LIMIT_FILES", "0"),
         ("STAGEPOST_CONCURRENCY", "٣"),
+        ("STAGEPOST_PROBE", "9090"),
+        ("STAGEPOST_PROBE", "127.0.0.1:65536"),
     ],
 )
 def test_a_value_that_is_not_understood_is_one_sentence(name: str, value: str) -> None:
@@ -172,6 +175,11 @@ def test_what_handlers_take_is_told_with_its_default() -> None:
 
 def test_secrets_are_not_shown_with_the_settings() -> None:
     settings = from_environment(
-        {"STAGEPOST_API_KEY": "sp_live_secret", "STAGEPOST_BOOTSTRAP_KEY": "sp_live_secret"}
+        {
+            "STAGEPOST_API_KEY": "sp_live_secret",
+            "STAGEPOST_BOOTSTRAP_KEY": "sp_live_secret",
+            "STAGEPOST_STORE": "postgresql://user:secret@host/database",
+            "STAGEPOST_BUS": "postgresql://user:secret@host/database",
+        }
     )
     assert "secret" not in repr(settings)

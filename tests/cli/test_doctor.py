@@ -3,6 +3,7 @@
 import hashlib
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ import pytest
 
 from cli.serving import APPS, Server, stagepost, up
 from stagepost.cli import run
-from stagepost.diagnosis import data_folder
+from stagepost.diagnosis import data_folder, database
 from stagepost.diagnosis.finding import Level
+from stagepost.stores.postgres.inspection import Look as PostgresLook
+from stagepost.stores.postgres.schema import VERSION
 from stagepost.stores.sqlite import schema
 from stagepost.stores.sqlite.inspection import Look, inspect
+from support.postgres import Server as PostgresServer
 
 NOBODY = "http://127.0.0.1:9"
 
@@ -162,3 +166,91 @@ def test_each_trouble_has_its_level(look: Look, check: str, level: Level) -> Non
     [found] = [each for each in data_folder.folder(look) if each.check == check]
     assert found.level is level
     assert found.remedy
+
+
+# On PostgreSQL
+
+
+def postgres_doctor(server: PostgresServer, folder: Path, **more: str) -> dict[str, dict[str, Any]]:
+    schema_name = f"doctor_{folder.name[-20:].strip('_').lower()}"
+    code = int(more.pop("code", "0"))
+    settings = {
+        "STAGEPOST_STORE": server.url_of(schema_name),
+        "STAGEPOST_BLOBS": (folder / "blobs").as_uri(),
+        **more,
+    }
+    return doctor("--app", "rig:app", code=code, cwd=APPS, **settings)
+
+
+def test_a_database_is_looked_at_and_left_as_it_was(
+    postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    found = postgres_doctor(postgres_server, tmp_path)
+    assert found["database"]["detail"].startswith("PostgreSQL ")
+    assert found["schema"]["detail"] == f"none yet; the first process makes version {VERSION}"
+    assert found["clock"]["level"] == found["bus"]["level"] == found["blobs"]["level"] == "ok"
+    assert found["durability"]["level"] == found["rights"]["level"] == "ok"
+    # It is a single server: a failover has nothing to fail over to, and that is told.
+    assert found["standbys"]["level"] == "warn"
+    assert postgres_doctor(postgres_server, tmp_path)["schema"] == found["schema"]
+    assert not (tmp_path / "blobs").exists()
+    password = postgres_server.url.split(":")[2].split("@")[0]
+    assert password not in json.dumps(found)
+
+
+@pytest.mark.parametrize(
+    ("store", "said"),
+    [
+        ("postgresql://user:secret@127.0.0.1:9/x", "No PostgreSQL server answers"),
+        ("postgresql://user:secret@127.0.0.1:x/x", "is no address"),
+    ],
+)
+def test_a_database_that_is_not_there_fails(store: str, said: str, tmp_path: Path) -> None:
+    found = doctor(
+        "--app", "rig:app", code=1, STAGEPOST_STORE=store, STAGEPOST_BLOBS=tmp_path.as_uri()
+    )
+    assert said in found["database"]["detail"]
+    assert "secret" not in json.dumps(found)
+
+
+GOOD = PostgresLook("postgresql://h:5432/d", server=15, most=100, used=5, schema="s", version=1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "check", "level"),
+    [
+        ({"trouble": "It is away; start it."}, "database", Level.FAIL),
+        ({"standby": True}, "database", Level.FAIL),
+        ({"read_only": True}, "database", Level.FAIL),
+        ({"server": 12}, "database", Level.FAIL),
+        ({"rights": False}, "rights", Level.FAIL),
+        ({"version": VERSION + 2, "oldest": VERSION + 1}, "schema", Level.FAIL),
+        ({"version": VERSION + 2, "oldest": VERSION}, "schema", Level.OK),
+        ({"ahead": 60.0}, "clock", Level.WARN),
+        ({"ahead": -60.0}, "clock", Level.WARN),
+        ({"fsync": False}, "durability", Level.FAIL),
+        ({"whole_pages": False}, "durability", Level.FAIL),
+        ({"synchronous_commit": "off"}, "durability", Level.FAIL),
+        ({"synchronous_commit": "local", "standby_names": "one"}, "standbys", Level.WARN),
+        ({"synchronous_commit": "local"}, "durability", Level.OK),
+        ({"standby_names": "one"}, "standbys", Level.OK),
+        ({"used": 90}, "connections", Level.WARN),
+    ],
+)
+def test_each_trouble_of_a_database_has_its_level(
+    changes: dict[str, Any], check: str, level: Level
+) -> None:
+    [found] = [each for each in database.database(replace(GOOD, **changes)) if each.check == check]
+    assert found.level is level
+    assert found.level is Level.OK or found.remedy
+
+
+def test_a_bus_and_blobs_that_are_not_shared_are_told_of(
+    postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    found = postgres_doctor(postgres_server, tmp_path, STAGEPOST_BUS="memory", STAGEPOST_BLOBS="")
+    assert found["bus"]["level"] == found["blobs"]["level"] == "warn"
+    wrong = postgres_doctor(
+        postgres_server, tmp_path, code="1", STAGEPOST_BUS="postgresql://a:b@127.0.0.1:9/c"
+    )
+    assert wrong["bus"]["level"] == "fail"

@@ -371,14 +371,16 @@ def test_log_lines_are_json_when_asked_and_carry_the_task(tmp_path: Path) -> Non
     assert told["level"] == "info"
 
 
-@pytest.mark.parametrize("command", ["api", "worker"])
-def test_api_and_worker_apart_name_up(command: str) -> None:
-    refused = stagepost(command)
+@pytest.mark.parametrize("command", ["api", "worker", "maintenance"])
+@pytest.mark.parametrize("store", ["", "sqlite:///tmp/nowhere"])
+def test_parts_apart_on_the_embedded_engine_name_up(command: str, store: str) -> None:
+    refused = stagepost(command, env={"STAGEPOST_STORE": store})
     assert refused.code == 4
     assert "`stagepost up`" in refused.err
+    assert refused.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", ["STAGEPOST_BUS", "STAGEPOST_STORE", "STAGEPOST_BROKER"])
+@pytest.mark.parametrize("name", ["STAGEPOST_BROKER", "STAGEPOST_BLOBS"])
 def test_a_part_that_is_not_here_is_refused_without_its_password(tmp_path: Path, name: str) -> None:
     ran = stagepost(
         *("up", "--data", str(tmp_path / "data"), "--port", "0"),
@@ -387,3 +389,31 @@ def test_a_part_that_is_not_here_is_refused_without_its_password(tmp_path: Path,
     assert ran.code == 4
     assert "secret" not in ran.out + ran.err
     assert f"unset {name}" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "env", "code", "said"),
+    [
+        (("api",), {"STAGEPOST_BUS": "memory"}, 4, "STAGEPOST_BUS=memory"),
+        (("worker", "--lanes", "interactive,slow"), {}, 2, 'no lane "slow"'),
+        (("worker", "--lanes", ","), {}, 2, "STAGEPOST_LANES has interactive, batch"),
+        (("worker", "--probe", "9090"), {}, 2, "HOST:PORT"),
+        (("worker", "--probe", "192.0.2.1:0"), {}, 4, "--probe"),
+        (("worker",), {"STAGEPOST_PROBE": "localhost"}, 2, "HOST:PORT"),
+        (("api", "--host", "0.0.0.0"), {}, 4, "STAGEPOST_AUTH=keys"),
+        (("worker",), {}, 4, "right its address in STAGEPOST_STORE"),
+        (("worker",), {"STAGEPOST_BUS": "postgresql://u:secret@127.0.0.1:9/x"}, 4, "STAGEPOST_BUS"),
+        (("up", "--port", "0"), {"STAGEPOST_BUS": "memory"}, 4, "correct STAGEPOST_STORE"),
+        (("api", "--port", "0"), {"STAGEPOST_BUS": "redis://x"}, 4, "this version has memory"),
+    ],
+)
+def test_what_a_part_can_not_serve_is_one_sentence(
+    words: tuple[str, ...], env: dict[str, str], code: int, said: str
+) -> None:
+    # Nothing listens at this port.
+    store = {"STAGEPOST_STORE": "postgresql://user:secret@127.0.0.1:9/database"}
+    refused = stagepost(*words, env={**store, **env})
+    assert refused.code == code, refused.err
+    assert said in refused.err
+    assert "secret" not in refused.err + refused.out
+    assert sum(line.startswith("stagepost: ") for line in refused.err.splitlines()) == 1

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from stagepost import App
+from stagepost.bus import Committed
+from stagepost.clock import Clock
 from stagepost.event import Event
 from stagepost.records import Scope, TaskView
 from stagepost.settings import Settings
+from stagepost.store import Store
 from stagepost.task import Status, Task
 from stagepost.wiring import Engine, open_engine
 
@@ -32,6 +35,15 @@ def short(folder: Path, **changes: Any) -> Settings:
         stall_after=0.5,
     )
     return times.with_(**changes)
+
+
+def opener(kind: Callable[..., Store]) -> Any:
+    """How the wiring opens a store in the data folder that is made by `kind`."""
+
+    async def opened(settings: Settings, clock: Clock, ring: Callable[[Committed], None]) -> Store:
+        return kind(settings.folder, clock, ring)
+
+    return opened
 
 
 @asynccontextmanager

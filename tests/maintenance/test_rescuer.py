@@ -17,7 +17,11 @@ class Books:
 
     def __init__(self) -> None:
         self.up = True
+        self.leads = True
         self.rescues: list[float] = []
+
+    async def lead(self, name: str, holder: str, seconds: float) -> bool:
+        return self.leads
 
     async def ping(self) -> None:
         if not self.up:
@@ -87,4 +91,11 @@ async def test_a_rescue_that_fails_makes_it_count_anew(scene: Scene) -> None:
     assert await scene.rescuer.look() == Rescue()
     del scene.store.rescue
     assert await scene.look(times=5) == 0
+    assert await scene.look(times=1) == 1
+
+
+async def test_only_the_leader_rescues_and_whoever_takes_over_has_counted(scene: Scene) -> None:
+    scene.store.leads = False
+    assert await scene.look(times=20) == 0
+    scene.store.leads = True
     assert await scene.look(times=1) == 1

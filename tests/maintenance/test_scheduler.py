@@ -17,6 +17,10 @@ class Books:
         self.late = 0
         self.up = True
         self.asked = 0
+        self.leads = True
+
+    async def lead(self, name: str, holder: str, seconds: float) -> bool:
+        return self.leads
 
     async def release_due(self, limit: int) -> int:
         self.asked += 1
@@ -53,3 +57,16 @@ async def test_it_works_off_all_that_is_due_and_then_rests() -> None:
     await settle_down()
     assert store.due == 0
     running.cancel()
+
+
+async def test_only_the_leader_does_what_is_due() -> None:
+    store, clock = Books(), FakeClock()
+    made: Any = store
+    scheduler = Scheduler(made, clock)
+    store.due, store.leads = 3, False
+    assert not await scheduler.look()
+    assert (store.due, store.asked) == (3, 0)
+    store.leads = True
+    clock.advance(10)
+    await scheduler.look()
+    assert store.due == 0

@@ -6,6 +6,7 @@
 import asyncio
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from stagepost.records import Resume
 from stagepost.stores.sqlite.folder import DATABASE
 from stagepost.task import Status
+from support.postgres_worlds import PostgresWorlds
 from support.quick import quick_folder
 from support.tasks import going_on, outcomes, succeeded
 from support.twins import Cause, Crash, Twins, step
@@ -34,9 +36,29 @@ async def crash_sqlite(world: World) -> None:
     await world.open()
 
 
-STORES: dict[str, tuple[Opener, Crash]] = {
-    "sqlite": (open_sqlite, crash_sqlite),
+def postgres_of(request: pytest.FixtureRequest) -> tuple[Opener, Crash]:
+    """Stores on this test run's server; a crash ends their connections under their feet."""
+    worlds: PostgresWorlds = request.getfixturevalue("postgres_worlds")
+
+    async def crash(world: World) -> None:
+        crashed = world.store
+        await worlds.cut(world.folder)
+        await world.open()
+        await crashed.close()
+
+    return worlds.open, crash
+
+
+STORES: dict[str, Callable[[pytest.FixtureRequest], tuple[Opener, Crash]]] = {
+    "sqlite": lambda _: (open_sqlite, crash_sqlite),
+    "postgres": postgres_of,
 }
+
+
+@pytest.fixture(params=STORES)
+def tested(request: pytest.FixtureRequest) -> tuple[Opener, Crash]:
+    return STORES[request.param](request)
+
 
 _which = st.integers(0, 7)
 _notes = st.builds(
@@ -102,9 +124,9 @@ causes = st.integers(0, len(_causes) - 1).flatmap(_causes.__getitem__)
 histories = st.lists(causes, min_size=15, max_size=40)
 
 
-@pytest.mark.parametrize(("open_store", "crash"), STORES.values(), ids=STORES)
 @pytest.mark.timeout(3_600)
-def test_a_store_and_the_model_agree_after_every_verb(open_store: Opener, crash: Crash) -> None:
+def test_a_store_and_the_model_agree_after_every_verb(tested: tuple[Opener, Crash]) -> None:
+    open_store, crash = tested
     seen = Counter[str]()
 
     async def live(history: list[Cause]) -> None:

@@ -98,6 +98,28 @@ class Hand:
     types: tuple[str, ...]
 
 
+class TellingClock(FakeClock):
+    """A FakeClock that tells a listener whenever it is moved."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.listener: Callable[[int], None] | None = None
+
+    def advance(self, seconds: float) -> None:
+        """Move the time forward."""
+        super().advance(seconds)
+        self._tell()
+
+    def set_back(self, seconds: float) -> None:
+        """Move the wall time back."""
+        super().set_back(seconds)
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.listener is not None:
+            self.listener(self.now())
+
+
 class World:
     """One store, its clock and its bells."""
 
@@ -236,7 +258,7 @@ async def a_world(
     open_store: Opener, folder: Path, committed: Callable[[Committed], None] | None = None
 ) -> AsyncIterator[World]:
     """A world that is closed in the end."""
-    world = World(open_store, folder, FakeClock(), committed)
+    world = World(open_store, folder, TellingClock(), committed)
     await world.open()
     try:
         yield world

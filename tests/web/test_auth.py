@@ -10,7 +10,7 @@ import pytest
 from stagepost.client import Caller
 from stagepost.records import Scope
 from stagepost.web import bootstrap
-from stagepost.web.keyring import hash_of
+from stagepost.web.keyring import hash_of, new_text
 from stagepost.web.roles import ROLES, Role, highest
 from web.kit import API, BASE, Engine, engine_in, http, settings_for
 
@@ -382,3 +382,28 @@ class TestBootstrap:
     async def test_the_local_mode_needs_none(self, engine: Engine) -> None:
         assert await bootstrap(engine.store, engine.settings) is None
         assert await engine.store.keys(None) == []
+
+
+async def test_of_two_processes_that_start_at_once_with_one_first_key_both_start(
+    tmp_path: Path,
+) -> None:
+    async with engine_in(tmp_path, auth=("keys",), bootstrap_key=new_text()) as engine:
+
+        class Beaten:
+            """The store as the slower one sees it: empty when it looks, not when it writes."""
+
+            looked = False
+
+            async def keys(self, tenant: str | None) -> object:
+                if not self.looked:
+                    self.looked = True
+                    assert await bootstrap(engine.store, engine.settings) is None
+                    return ()
+                return await engine.store.keys(tenant)
+
+            async def add_key(self, key: Any) -> object:
+                return await engine.store.add_key(key)
+
+        beaten: Any = Beaten()
+        assert await bootstrap(beaten, engine.settings) is None
+        assert len(await engine.store.keys(None)) == 1

@@ -15,9 +15,6 @@ from stagepost.cli.keys import keys_app
 from stagepost.errors import StagepostError
 from stagepost.remote import Unreachable
 
-_ANY_OPTIONS = {"allow_extra_args": True, "ignore_unknown_options": True}
-"""For commands that this engine refuses in any form."""
-
 _HELP = """Stagepost runs long AI tasks behind a product.
 
 \b
@@ -38,6 +35,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(up.up)
+app.command()(up.api)
+app.command()(up.worker)
+app.command()(up.maintenance)
 app.command()(submit.submit)
 app.command()(watch.watch)
 app.command()(tasks.tasks)
@@ -50,8 +50,6 @@ app.command()(server.workers)
 app.add_typer(keys_app, name="keys")
 app.command()(doctor.doctor)
 app.command()(init.init)
-app.command(context_settings=_ANY_OPTIONS)(up.api)
-app.command(context_settings=_ANY_OPTIONS)(up.worker)
 app.add_typer(dev_app, name="dev")
 
 

@@ -1,4 +1,4 @@
-"""What `stagepost doctor` looks at: the machine, the data folder, the app, the server."""
+"""What `stagepost doctor` looks at: the machine, the store, the app, the server."""
 
 from stagepost.diagnosis.examine import examine
 from stagepost.diagnosis.finding import Finding, Level

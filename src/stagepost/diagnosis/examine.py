@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Mapping
 
-from stagepost.diagnosis import data_folder, machine, registered
+from stagepost.diagnosis import data_folder, database, machine, registered
 from stagepost.diagnosis.finding import Finding, Level, fail
 from stagepost.diagnosis.server import server
 from stagepost.errors import StoreRefused
 from stagepost.remote import Remote
 from stagepost.settings import Settings
+from stagepost.stores.postgres.inspection import inspect as inspect_database
 from stagepost.stores.sqlite.inspection import inspect
 
 
@@ -26,7 +27,9 @@ async def examine(settings: Settings, remote: Remote, *, expected: bool) -> list
         app, loaded = await registered.load(settings)
         found += [app, *registered.lanes(loaded, settings)]
         types = loaded if app.level is Level.OK else None
-    if not running or settings.folder.exists():
+    if not settings.embedded:
+        found += await _database(settings, types)
+    elif not running or settings.folder.exists():
         found += await _folder(settings, types)
     found.append(await machine.sandbox())
     return found
@@ -40,4 +43,18 @@ async def _folder(settings: Settings, types: Mapping[str, str] | None) -> list[F
     found = [*data_folder.folder(look)]
     if types is not None:
         found += registered.handlers(types, look.open_types)
+    return found
+
+
+async def _database(settings: Settings, types: Mapping[str, str] | None) -> list[Finding]:
+    try:
+        look = await inspect_database(settings.store)
+    except StoreRefused as error:
+        return [fail("database", str(error), "Write STAGEPOST_STORE as docs/settings.md says.")]
+    found = [*database.database(look)]
+    if not look.trouble:
+        found.append(await database.bus(settings))
+    found.append(database.blobs(settings))
+    if types is not None:
+        found += registered.handlers(types, look.waiting)
     return found

@@ -4,6 +4,7 @@ import logging
 
 from stagepost.clock import Clock
 from stagepost.errors import Retryable
+from stagepost.maintenance.leadership import Leadership
 from stagepost.records import Rescue
 from stagepost.store import Store
 
@@ -15,6 +16,9 @@ class Rescuer:
 
     While the store was away, or this process asleep, nobody could renew: who is silent then is not
     dead. After a gap in its own looks it therefore counts anew. `lease` is in seconds.
+
+    Every process watches the store so, and only the leader rescues: whoever takes over knows then
+    how long the store has been up.
     """
 
     def __init__(self, store: Store, clock: Clock, lease: float) -> None:
@@ -22,14 +26,18 @@ class Rescuer:
         self._clock = clock
         self._lease = lease
         self._every = lease / 5
+        self._leadership = Leadership(store, clock, "rescuer")
         self._up_since: float | None = None
         self._looked_at = 0.0
 
     async def run(self) -> None:
         """Look, again and again, until cancelled."""
-        while True:
-            await self.look()
-            await self._clock.sleep(self._every)
+        try:
+            while True:
+                await self.look()
+                await self._clock.sleep(self._every)
+        finally:
+            await self._leadership.resign()
 
     async def look(self) -> Rescue:
         """One look; rescues if the store has been up for long enough."""
@@ -43,7 +51,7 @@ class Rescuer:
                 self._up_since = now
             if now - self._up_since < self._lease:
                 return Rescue()
-            return await self._rescue()
+            return await self._rescue() if await self._leadership.holds() else Rescue()
         except Retryable as error:
             self._up_since = None
             _log.warning("nobody is rescued while the store is away: %s", error)

@@ -98,11 +98,17 @@ class HealthRoutes:
             raise StagepostError(str(error)) from error
 
     async def _disk(self) -> None:
+        settings = self._parts.settings
+        folder, of = (
+            (settings.folder, "data folder")
+            if settings.embedded
+            else (settings.blob_folder, "folder of blobs")
+        )
         try:
-            free = await asyncio.to_thread(_free_bytes, self._parts.settings.folder)
+            free = await asyncio.to_thread(_free_bytes, folder)
         except OSError as error:
-            raise StagepostError(f"The data folder can't be read ({error.strerror}).") from error
-        text = f"{free // (1024 * 1024)} MiB are free on the disk of the data folder."
+            raise StagepostError(f"The {of} can't be read ({error.strerror}).") from error
+        text = f"{free // (1024 * 1024)} MiB are free on the disk of the {of}."
         if free < _DISK_LEAST:
             raise StagepostError(text)
         if free < _DISK_LOW:

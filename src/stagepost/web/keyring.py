@@ -15,6 +15,7 @@ from typing import Final
 from uuid_utils import uuid7
 
 from stagepost.clock import Clock
+from stagepost.errors import Conflict
 from stagepost.records import ApiKey
 from stagepost.settings import Settings
 from stagepost.store import Store
@@ -94,5 +95,10 @@ async def bootstrap(store: Store, settings: Settings) -> str | None:
             'digits, "-" or "_".'
         )
     key = api_key(text, name="bootstrap", tenant=_FIRST_TENANT, roles=[Role.ADMIN.word])
-    await store.add_key(key)
+    try:
+        await store.add_key(key)
+    except Conflict:
+        # Another process that starts at the same time may have been first.
+        if not await store.keys(None):
+            raise
     return None if settings.bootstrap_key else text

@@ -99,6 +99,9 @@ class Metrics:
     def token(self, task_id: str, token: Token) -> None:
         """A piece of text: nothing to count."""
 
+    def missed(self) -> None:
+        """Others' bells: what this process commits is counted all the same."""
+
     def answered(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count a request; status 0: the client went before it was answered."""
         key = (route, method if method in _METHODS else "other", status)

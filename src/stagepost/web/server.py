@@ -185,10 +185,15 @@ def server_config(app: Any, settings: Settings) -> uvicorn.Config:
     Set `Parts.draining` before the server is asked to exit, so that open streams end first.
     """
     settings.check_exposure()
+    return bounded_config(app, settings.host, settings.port)
+
+
+def bounded_config(app: Any, host: str, port: int) -> uvicorn.Config:
+    """The same for any application, wherever it listens."""
     return uvicorn.Config(
         app,
-        host=settings.host,
-        port=settings.port,
+        host=host,
+        port=port,
         http=Protocol,
         ws="none",
         lifespan="on",

@@ -2,47 +2,38 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
+from buses.ear import Ear, bell, token
 from stagepost.bus import TOKENS_KEPT, Bus, Committed, Token
 from stagepost.buses.memory import MemoryBus
+from stagepost.buses.postgres import PostgresBus
+from support.postgres import Server
 from support.waiting import PATIENCE, until
 
-BUSES: dict[str, Callable[[], Bus]] = {
-    "memory": MemoryBus,
+
+async def memory(_request: pytest.FixtureRequest) -> Bus:
+    return MemoryBus()
+
+
+async def postgres(request: pytest.FixtureRequest) -> Bus:
+    server: Server = request.getfixturevalue("postgres_server")
+    return await PostgresBus.open(server.url)
+
+
+BUSES: dict[str, Callable[[pytest.FixtureRequest], Awaitable[Bus]]] = {
+    "memory": memory,
+    "postgres": postgres,
 }
 
 
 @pytest.fixture(params=BUSES)
-def bus(request: pytest.FixtureRequest) -> Bus:
-    return BUSES[request.param]()
-
-
-class Ear:
-    """Notes what it hears, and in which thread."""
-
-    def __init__(self) -> None:
-        self.bells: list[Committed] = []
-        self.tokens: list[tuple[str, Token]] = []
-        self.threads: set[int] = set()
-
-    def committed(self, news: Committed) -> None:
-        self.threads.add(threading.get_ident())
-        self.bells.append(news)
-
-    def token(self, task_id: str, token: Token) -> None:
-        self.threads.add(threading.get_ident())
-        self.tokens.append((task_id, token))
-
-
-def bell(number: int) -> Committed:
-    return Committed([f"task {number}"], [f"cancel {number}"])
-
-
-def token(text: str, offset: int = 0, step: str = "write", attempt: int = 1) -> Token:
-    return Token(step, attempt, offset, text)
+async def bus(request: pytest.FixtureRequest) -> AsyncIterator[Bus]:
+    bus = await BUSES[request.param](request)
+    yield bus
+    await bus.close()
 
 
 async def test_bells_come_complete_and_in_order(bus: Bus) -> None:

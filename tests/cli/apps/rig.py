@@ -104,3 +104,23 @@ async def deaf(_ctx: Context, request: Walk) -> None:
     """Sleeps in a way that nothing but a kill can end."""
     (request.folder / "waiting").touch()
     time.sleep(60)  # noqa: ASYNC251  # it is the point
+
+
+@app.task("tell")
+async def tell(ctx: Context, request: Walk) -> str:
+    """Says words, and waits before the last for a file."""
+
+    async def speak() -> str:
+        said = [f"word-{number} " for number in range(request.steps)]
+        for word in said:
+            if word == said[-1]:
+                await _step(request.gate, request.folder, request.gate)
+            await ctx.emit(word)
+        return "".join(said)
+
+    return await ctx.step("speak", speak)
+
+
+@app.task("count", lane="batch")
+async def count(_ctx: Context, request: Word) -> int:
+    return len(request.word)

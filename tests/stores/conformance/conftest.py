@@ -1,20 +1,29 @@
 """Every test here runs on every store: a new one joins with one line."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
+from support.postgres_worlds import PostgresWorlds
 from support.world import Opener, World, a_world, open_sqlite
 
-STORES: dict[str, Opener] = {
-    "sqlite": open_sqlite,
+
+def postgres_of(request: pytest.FixtureRequest) -> Opener:
+    """The opener of stores on the server of this test run."""
+    worlds: PostgresWorlds = request.getfixturevalue("postgres_worlds")
+    return worlds.open
+
+
+STORES: dict[str, Callable[[pytest.FixtureRequest], Opener]] = {
+    "sqlite": lambda _: open_sqlite,
+    "postgres": postgres_of,
 }
 
 
 @pytest.fixture(params=STORES)
 def open_store(request: pytest.FixtureRequest) -> Opener:
-    return STORES[request.param]
+    return STORES[request.param](request)
 
 
 @pytest.fixture

@@ -39,11 +39,11 @@ from stagepost.records import (
     UploadRecord,
     WorkerRecord,
 )
+from stagepost.stores.rates import Rates
 from stagepost.stores.sqlite import bulk, changes, life, reading, submitting
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.folder import DataFolder, Place, open_writer
 from stagepost.stores.sqlite.intents import Intent, Kind
-from stagepost.stores.sqlite.rates import Rates
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.writer import Writer
 from stagepost.task import CancelRequest, Lease, Payload, Task
@@ -192,6 +192,11 @@ class SqliteStore:
         """Give back the claims of silent workers."""
         rescue: Rescue = await self._writer.call(Kind.RESCUE, changes.rescue, older_than)
         return rescue
+
+    async def lead(self, name: str, holder: str, seconds: float) -> bool:
+        """Yes: the folder belongs to this process alone."""
+        del name, holder, seconds
+        return True
 
     # Reading
 

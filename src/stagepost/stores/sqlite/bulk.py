@@ -23,8 +23,8 @@ from stagepost import lifecycle
 from stagepost.errors import Conflict
 from stagepost.outcome import Succeeded
 from stagepost.records import Checkpoint, Claimed, Demand, ProgressNote
+from stagepost.stores.rows import json, mended
 from stagepost.stores.sqlite import changes
-from stagepost.stores.sqlite.rows import json, mended
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import Lease
 

@@ -8,7 +8,8 @@ from stagepost.errors import Conflict, LeaseLost, NotFound
 from stagepost.lifecycle import Blame, Change
 from stagepost.outcome import Failed, Outcome
 from stagepost.records import Artifact, NewTask, Rescue, Resume, Scope
-from stagepost.stores.sqlite.rows import TASK_COLUMNS, TASK_FIELDS, json, row_of, task_of
+from stagepost.stores.redriving import resume_data
+from stagepost.stores.rows import TASK_COLUMNS, TASK_FIELDS, json, row_of, task_of
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest, Lease, Status, Task
 
@@ -215,19 +216,13 @@ def _redrive_one(
     if task is None or not scope.holds(task):
         return _absent(task_id)
     try:
-        change = lifecycle.redriven(task, by, _resume_data(resume), attempts, tx.now)
+        change = lifecycle.redriven(task, by, resume_data(resume), attempts, tx.now)
         _forget_steps(tx, task_id, resume)
     except (Conflict, NotFound) as error:
         return error
     if resume.input is not None:
         _replace_input(tx, task_id, resume.input)
     return save(tx, task, change)
-
-
-def _resume_data(resume: Resume) -> str | dict[str, str]:
-    if resume.fresh or resume.input is not None:
-        return "fresh"
-    return "checkpoints" if resume.from_step is None else {"fromStep": resume.from_step}
 
 
 def _forget_steps(tx: Transaction, task_id: str, resume: Resume) -> None:

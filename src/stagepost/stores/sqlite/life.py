@@ -6,8 +6,8 @@ import orjson
 
 from stagepost.errors import Conflict, NotFound
 from stagepost.records import ApiKey, Beat, UploadRecord, WorkerRecord
+from stagepost.stores.rows import json
 from stagepost.stores.sqlite import changes
-from stagepost.stores.sqlite.rows import json
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest
 

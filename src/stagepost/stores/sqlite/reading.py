@@ -22,7 +22,7 @@ from stagepost.records import (
     UploadRecord,
     WorkerRecord,
 )
-from stagepost.stores.sqlite.rows import (
+from stagepost.stores.rows import (
     TASK_COLUMNS,
     TASK_FIELDS,
     event_of,

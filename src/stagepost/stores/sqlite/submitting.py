@@ -6,13 +6,11 @@ from typing import Any, Final
 from stagepost import lifecycle
 from stagepost.errors import IdempotencyMismatch
 from stagepost.records import NewTask, Submitted
+from stagepost.stores.accepting import FIRST_OPTION, IDEMPOTENCY_KEPT, is_plain, task_of
+from stagepost.stores.rows import json
 from stagepost.stores.sqlite import changes
-from stagepost.stores.sqlite.rows import json
 from stagepost.stores.sqlite.transaction import Transaction
-from stagepost.task import Status, Task
-
-IDEMPOTENCY_KEPT: Final = 24 * 3600 * 1000
-"""Milliseconds for which a key is remembered."""
+from stagepost.task import Status
 
 INLINE_UP_TO: Final = 16 * 1024
 """Characters of input that stay in the task's row."""
@@ -34,31 +32,26 @@ _EVENTS: Final = """
 INSERT INTO events (task_id, seq, kind, data, at)
 SELECT value->>0, 1, 'queued', '{"reason":"submitted"}', ?2 FROM json_each(?1)"""
 
-_FIRST: Final = NewTask._fields.index("priority")
-"""From this field on, a NewTask has options; a plain task has them as they are by default."""
-
-_PLAIN: Final = tuple(NewTask._field_defaults[name] for name in NewTask._fields[_FIRST:])
-
 
 def submit(tx: Transaction, arguments: list[NewTask]) -> Sequence[Submitted | Exception]:
     """Accept a group of tasks."""
-    plain = [new for new in arguments if _is_plain(new)]
+    plain = [new for new in arguments if _is_bulk(new)]
     if plain:
         _insert_plain(tx, plain)
     if len(plain) == len(arguments):
         return [Submitted(new.id, Status.QUEUED, tx.now) for new in arguments]
     return [
-        Submitted(new.id, Status.QUEUED, tx.now) if _is_plain(new) else _submit_one(tx, new)
+        Submitted(new.id, Status.QUEUED, tx.now) if _is_bulk(new) else _submit_one(tx, new)
         for new in arguments
     ]
 
 
-def _is_plain(new: NewTask) -> bool:
-    return new[_FIRST:] == _PLAIN and len(new.input) <= INLINE_UP_TO
+def _is_bulk(new: NewTask) -> bool:
+    return is_plain(new) and len(new.input) <= INLINE_UP_TO
 
 
 def _insert_plain(tx: Transaction, plain: list[NewTask]) -> None:
-    rows = json([new[:_FIRST] for new in plain])
+    rows = json([new[:FIRST_OPTION] for new in plain])
     for statement in (_TASKS, _POOL, _EVENTS):
         tx.execute(statement, (rows, tx.now))
     tx.events += [new.id for new in plain]
@@ -71,32 +64,10 @@ def _submit_one(tx: Transaction, new: NewTask) -> Submitted | Exception:
         earlier = _earlier(tx, new)
         if earlier is not None:
             return earlier
-    change = lifecycle.accepted(_task_of(new, tx.now), tx.now)
+    change = lifecycle.accepted(task_of(new, tx.now), tx.now)
     changes.insert(tx, change, new)
     _insert_details(tx, new)
     return Submitted(new.id, change.task.status, tx.now)
-
-
-def _task_of(new: NewTask, now: int) -> Task:
-    run_at = new.run_at if new.run_at is not None else now + round(new.delay * 1000)
-    ttl = round(new.ttl * 1000)
-    return Task(
-        id=new.id,
-        tenant=new.tenant,
-        user=new.user,
-        type=new.type,
-        lane=new.lane,
-        status=Status.PENDING,
-        created_at=now,
-        deadline=max(run_at, now) + ttl if new.deadline is None else new.deadline,
-        hard_deadline=new.deadline is not None,
-        ttl=ttl,
-        max_attempts=new.max_attempts,
-        priority=new.priority,
-        run_at=max(run_at, now),
-        upload_bytes=sum(upload.size for upload in new.uploads),
-        trace_id=new.trace_id,
-    )
 
 
 def _insert_details(tx: Transaction, new: NewTask) -> None:

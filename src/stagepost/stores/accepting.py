@@ -1,0 +1,42 @@
+"""What every store makes of a submit before it writes it."""
+
+from typing import Final
+
+from stagepost.records import NewTask
+from stagepost.task import Status, Task
+
+IDEMPOTENCY_KEPT: Final = 24 * 3600 * 1000
+"""Milliseconds for which a key is remembered."""
+
+FIRST_OPTION: Final = NewTask._fields.index("priority")
+"""From this field on, a NewTask has options; a plain task has them as they are by default."""
+
+_PLAIN: Final = tuple(NewTask._field_defaults[name] for name in NewTask._fields[FIRST_OPTION:])
+
+
+def is_plain(new: NewTask) -> bool:
+    """Whether a task is to be run at once, and has nothing beside it."""
+    return new[FIRST_OPTION:] == _PLAIN
+
+
+def task_of(new: NewTask, now: int) -> Task:
+    """The task that a submit makes."""
+    run_at = new.run_at if new.run_at is not None else now + round(new.delay * 1000)
+    ttl = round(new.ttl * 1000)
+    return Task(
+        id=new.id,
+        tenant=new.tenant,
+        user=new.user,
+        type=new.type,
+        lane=new.lane,
+        status=Status.PENDING,
+        created_at=now,
+        deadline=max(run_at, now) + ttl if new.deadline is None else new.deadline,
+        hard_deadline=new.deadline is not None,
+        ttl=ttl,
+        max_attempts=new.max_attempts,
+        priority=new.priority,
+        run_at=max(run_at, now),
+        upload_bytes=sum(upload.size for upload in new.uploads),
+        trace_id=new.trace_id,
+    )

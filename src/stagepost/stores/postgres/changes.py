@@ -1,0 +1,206 @@
+"""Changes by the lifecycle: lock the tasks, ask it, and write what it answers in one statement."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from stagepost.errors import LeaseLost, NotFound
+from stagepost.lifecycle import Change
+from stagepost.outcome import Failed
+from stagepost.records import Scope
+from stagepost.stores.postgres.rows import (
+    MS,
+    TASK_COLUMNS,
+    TASK_NAMES,
+    TASK_TYPES,
+    columns_of,
+    task_of,
+)
+from stagepost.stores.postgres.transaction import Transaction
+from stagepost.stores.rows import json
+from stagepost.task import Lease, Status, Task
+
+_FIXED: Final = {"id", "tenant", '"user"', "type", "lane", "created_at", "upload_bytes", "trace_id"}
+_COUNT: Final = len(TASK_NAMES)
+
+LOCKED: Final = f"SELECT {MS}, {TASK_COLUMNS} FROM tasks AS t WHERE"
+"""The start of a statement that locks tasks, in the order of their ids: see `take`."""
+
+_BY_ID: Final = f"{LOCKED} t.id = ANY($2::uuid[]) ORDER BY t.id FOR UPDATE OF t"
+
+_ARRAYS: Final = ", ".join(
+    f"${number}::{kind}[]" for number, kind in enumerate((*TASK_TYPES, "boolean"), 2)
+)
+_NEXT: Final = _COUNT + 3
+"""The first parameter behind those of the tasks; $1 is the instant."""
+
+
+def _unnest(first: int, *kinds: str) -> str:
+    return ", ".join(f"${number}::{kind}[]" for number, kind in enumerate(kinds, first))
+
+
+_SAVE: Final = f"""
+WITH changed AS (
+    UPDATE tasks SET {", ".join(f"{name} = c.{name}" for name in TASK_NAMES if name not in _FIXED)},
+        dead = c.dead
+    FROM unnest({_ARRAYS}) AS c ({", ".join(TASK_NAMES)}, dead) WHERE tasks.id = c.id
+), told AS (
+    INSERT INTO events (task_id, seq, kind, data, at)
+    SELECT e.*, $1::bigint FROM unnest({_unnest(_NEXT, "uuid", "integer", "text", "text")}) AS e
+), pooled AS (
+    INSERT INTO pool (lane, score, task_id, type, deadline, pooled_at, hard)
+    SELECT * FROM unnest({
+    _unnest(_NEXT + 4, *["text", "bigint", "uuid", "text", "bigint", "bigint", "boolean"])
+})
+), unpooled AS (
+    -- One that a claim holds is left to it: it finds the task changed, and drops the row.
+    DELETE FROM pool WHERE ctid = ANY(ARRAY(
+        SELECT p.ctid FROM unnest({_unnest(_NEXT + 11, "text", "bigint", "uuid")}) AS l (a, b, c)
+        CROSS JOIN LATERAL (
+            SELECT ctid FROM pool WHERE lane = l.a AND score = l.b AND task_id = l.c
+            FOR UPDATE SKIP LOCKED) AS p))
+), over AS (
+    DELETE FROM claims WHERE lease_id = ANY(${_NEXT + 14}::uuid[])
+)
+INSERT INTO failures (task_id, fence, attempt, kind, message, trace, at)
+SELECT f.*, $1::bigint FROM unnest({
+    _unnest(_NEXT + 15, "uuid", "integer", "integer", "text", "text", "text")
+}) AS f
+ON CONFLICT (task_id, fence) DO UPDATE SET attempt = excluded.attempt, kind = excluded.kind,
+    message = excluded.message, trace = excluded.trace, at = excluded.at"""
+
+Pair = tuple[Task, Change]
+
+
+async def lock(tx: Transaction, task_ids: Iterable[str]) -> dict[str, Task]:
+    """The tasks of these ids, which nobody else changes before the transaction ends."""
+    return await take(tx, _BY_ID, sorted(set(task_ids)))
+
+
+async def take(tx: Transaction, statement: str, *arguments: Any) -> dict[str, Task]:
+    """The tasks that a statement which starts with LOCKED finds."""
+    found = await tx.connection.fetch(statement, tx.moment.last, *arguments)
+    if found:
+        tx.moment.saw(max(row[0] for row in found))
+    tasks = [task_of(row[1:]) for row in map(tuple, found)]
+    return {task.id: task for task in tasks}
+
+
+async def save(
+    tx: Transaction,
+    pairs: Sequence[Pair],
+    failures: Sequence[tuple[Task, Failed]] = (),
+    over: Iterable[str] = (),
+) -> None:
+    """Write changed tasks, their facts and their places in the pool; `over` are ended leases."""
+    if not pairs:
+        return
+    tasks = [change.task for _, change in pairs]
+    entered = [
+        task for (before, _), task in zip(pairs, tasks, strict=True)
+        if task.status is Status.QUEUED and before.status is not Status.QUEUED
+    ]  # fmt: skip
+    left = [
+        before for before, change in pairs
+        if before.status is Status.QUEUED and change.task.status is not Status.QUEUED
+    ]  # fmt: skip
+    await tx.connection.execute(
+        _SAVE,
+        tx.moment.last,
+        *columns_of(tasks),
+        *_columns(4, facts_of(pairs)),
+        *_columns(7, map(place_of, entered)),
+        *_columns(3, (place_of(task)[:3] for task in left)),
+        list(over),
+        *_columns(6, (_failure_of(*failure) for failure in failures)),
+    )
+    announce(tx, pairs)
+
+
+def facts_of(pairs: Iterable[Pair]) -> list[tuple[str, int, str, str]]:
+    """Rows of events without their instant."""
+    found = []
+    for _, change in pairs:
+        first = change.task.seq - len(change.facts) + 1
+        for seq, fact in enumerate(change.facts, first):
+            found.append((change.task.id, seq, fact.kind, json(fact.data())))
+    return found
+
+
+def place_of(task: Task) -> tuple[str, int, str, str, int, int, bool]:
+    """A row of the pool."""
+    assert task.pooled_at is not None
+    score = task.pooled_at - task.priority * 1000
+    at, hard = task.pooled_at, task.hard_deadline
+    return (task.lane, score, task.id, task.type, task.deadline, at, hard)
+
+
+def announce(tx: Transaction, pairs: Iterable[Pair]) -> None:
+    """Note what the doorbells will say."""
+    for before, change in pairs:
+        task = change.task
+        for fact in change.facts:
+            tx.counts[task.type, task.lane, fact.kind] += 1
+        if change.facts:
+            tx.events.append(task.id)
+        if task.status is Status.QUEUED and before.status is not Status.QUEUED:
+            tx.pooled.add(task.lane)
+        if task.cancel is not None and before.cancel is None and task.status is Status.RUNNING:
+            tx.cancels.append(task.id)
+        if before.lease_id is not None and task.lease_id is None:
+            tx.over.append((before.lease_id, task.id))
+
+
+def _failure_of(task: Task, outcome: Failed) -> tuple[Any, ...]:
+    failure = outcome.failure
+    kind = failure.kind.value
+    return (task.id, task.fence, task.attempt, kind, failure.message, failure.trace)
+
+
+def _columns(width: int, found: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
+    columns = [list(column) for column in zip(*found, strict=True)]
+    return columns or [[] for _ in range(width)]
+
+
+async def change_each(
+    tx: Transaction, tasks: Iterable[Task], change: Callable[[Task, int], Change | None]
+) -> int:
+    """Apply a lifecycle function to locked tasks; where it answers None nothing is done."""
+    found = [(task, change(task, tx.moment.last)) for task in tasks]
+    pairs = [(task, outcome) for task, outcome in found if outcome is not None]
+    await save(tx, pairs)
+    return len(pairs)
+
+
+async def for_caller(
+    tx: Transaction, task_id: str, scope: Scope, change: Callable[[Task, int], Change | None]
+) -> Task:
+    """Apply a lifecycle function to a task that a caller names. Raises NotFound, Conflict."""
+    task = await find(tx, task_id, scope)
+    outcome = change(task, tx.moment.last)
+    if outcome is None:
+        return task
+    await save(tx, [(task, outcome)])
+    return outcome.task
+
+
+async def find(tx: Transaction, task_id: str, scope: Scope) -> Task:
+    """A task that a caller may see, locked. Raises NotFound."""
+    task = (await lock(tx, [task_id])).get(task_id)
+    if task is None or not scope.holds(task):
+        raise absent(task_id)
+    return task
+
+
+def absent(task_id: str) -> NotFound:
+    """The refusal for a task that the caller can't see."""
+    return NotFound(f"There is no task {task_id}.")
+
+
+def lease_lost(task_id: str) -> LeaseLost:
+    """The refusal of a late writer."""
+    return LeaseLost(f"Another claim owns task {task_id}; this one's writes are refused.")
+
+
+def owns(task: Task | None, lease: Lease) -> bool:
+    """Whether a lease opens a task."""
+    return task is not None and task.status is Status.RUNNING and task.lease == lease

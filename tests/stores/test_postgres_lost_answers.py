@@ -1,0 +1,221 @@
+"""The answer to a COMMIT is lost: the store looks what was done, and says that.
+
+Each verb is done once through a proxy that lets its writes through and cuts the connection, before
+the answer or at once. What it answers, and what is kept, is what it is without the fault.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stagepost.errors import LeaseLost, StoreUnavailable
+from stagepost.outcome import Cancelled, Drained, Outcome
+from stagepost.records import ApiKey, Idempotency, UploadRecord, WorkerRecord
+from stagepost.task import Status
+from support.fences import artifact
+from support.postgres import Server
+from support.postgres_proxy import Fault, PostgresProxy, a_proxy
+from support.postgres_worlds import PostgresWorlds, folder_of_times
+from support.tasks import failed, succeeded, waiting
+from support.waiting import PATIENCE
+from support.world import (
+    ASKED,
+    EVERYBODY,
+    World,
+    a_world,
+    checkpoint,
+    new_id,
+    new_task,
+    note,
+    refused,
+)
+
+
+@dataclass
+class Scene:
+    """A world behind a proxy."""
+
+    world: World
+    proxy: PostgresProxy
+    answered: bool
+
+    async def losing(self, call: Awaitable[Any]) -> Any:
+        """The call's result; the answer to its commit is lost on the way."""
+        fault = Fault(self.answered)
+        self.proxy.fault = fault
+        async with asyncio.timeout(PATIENCE):
+            result = await call
+            await fault.done.wait()
+        return result
+
+
+@pytest.fixture(params=[True, False], ids=["after the commit", "during the commit"])
+async def scene(
+    request: pytest.FixtureRequest, postgres_server: Server, tmp_path: Path
+) -> AsyncIterator[Scene]:
+    port = int(postgres_server.url.rpartition(":")[2].partition("/")[0])
+    async with a_proxy("127.0.0.1", port) as proxy:
+        with folder_of_times() as times:
+            worlds = PostgresWorlds(postgres_server, times, proxy.port)
+            async with a_world(worlds.open, tmp_path / "data") as world:
+                yield Scene(world, proxy, request.param)
+
+
+KEY = Idempotency("submit", "key", "content")
+
+
+@pytest.mark.parametrize("changes", [{}, {"priority": 1}, {"idempotency": KEY}], ids=str)
+async def test_a_submit_is_kept_once(scene: Scene, changes: dict[str, Any]) -> None:
+    world, new = scene.world, new_task(**changes)
+    submitted = await scene.losing(world.store.submit(new))
+    assert (submitted.task_id, submitted.status) == (new.id, Status.QUEUED)
+    assert not submitted.replayed
+    assert await world.kinds(new.id) == ["queued"]
+    assert [claimed.task_id for claimed in await world.claim(5)] == [new.id]
+
+
+async def test_many_submits_at_once_are_each_kept_once(scene: Scene) -> None:
+    news = [new_task(priority=n % 3) for n in range(60)]
+    answers = await scene.losing(asyncio.gather(*map(scene.world.store.submit, news)))
+    assert [answer.task_id for answer in answers] == [new.id for new in news]
+    for new in news[::7]:
+        assert await scene.world.kinds(new.id) == ["queued"]
+    assert len(await scene.world.claim(100)) == 60
+
+
+async def test_a_claim_takes_each_task_once_and_loses_none(scene: Scene) -> None:
+    world = scene.world
+    submitted = [await world.submit() for _ in range(3)]
+    await world.hand()
+    claimed = await scene.losing(world.claim(3))
+    assert [task.task_id for task in claimed] == submitted
+    for task in claimed:
+        found = await world.task(task.task_id)
+        assert (found.status, found.lease) == (Status.RUNNING, task.lease)
+        assert (found.attempt, found.lost_claims) == (1, 0)
+        await world.store.settle(task.lease, succeeded())
+    assert await world.claim(5) == []
+
+
+ENDS: dict[str, tuple[Outcome, Status, str]] = {
+    "succeeded": (succeeded(), Status.COMPLETED, "completed"),
+    "failed": (failed(5.0), Status.FAILED, "retrying"),
+    "dead": (failed(None), Status.DEAD_LETTER, "failed"),
+    "waiting": (waiting(), Status.WAITING, "waiting"),
+    "drained": (Drained(), Status.QUEUED, "queued"),
+    "cancelled": (Cancelled(ASKED), Status.CANCELLED, "cancelled"),
+}
+
+
+@pytest.mark.parametrize("noted", [False, True], ids=["alone", "with progress"])
+@pytest.mark.parametrize("end", ENDS)
+async def test_an_end_counts_once(scene: Scene, end: str, noted: bool) -> None:  # noqa: FBT001
+    outcome, status, kind = ENDS[end]
+    world = scene.world
+    claimed = await world.running()
+    told = note(40, "nearly") if noted else None
+    await scene.losing(world.store.settle(claimed.lease, outcome, told))
+    assert await world.status(claimed.task_id) is status
+    kinds = await world.kinds(claimed.task_id)
+    assert kinds == ["queued", "started", *(["progress"] if noted else []), kind]
+    await refused(world.store.settle(claimed.lease, outcome), LeaseLost)
+
+
+async def test_a_late_end_is_refused_though_its_answer_is_lost(scene: Scene) -> None:
+    world = scene.world
+    stale = await world.running()
+    await world.store.checkpoint(stale.lease, checkpoint())
+    await world.lose()
+    await world.reclaim(stale.task_id)
+    await refused(scene.losing(world.store.settle(stale.lease, succeeded())), LeaseLost)
+    assert await world.status(stale.task_id) is Status.RUNNING
+
+
+async def test_a_checkpoint_is_saved_once(scene: Scene) -> None:
+    world = scene.world
+    claimed = await world.running()
+    await scene.losing(world.store.checkpoint(claimed.lease, checkpoint(), note(30)))
+    assert len(await world.store.steps(claimed.task_id)) == 1
+    kinds = await world.kinds(claimed.task_id)
+    assert [kind for kind in kinds if kind == "step"] == ["step"]
+    assert (await world.task(claimed.task_id)).saved_steps == 1
+
+
+async def test_an_artifact_is_kept_once(scene: Scene) -> None:
+    claimed = await scene.world.running()
+    await scene.losing(scene.world.store.attach(claimed.lease, artifact()))
+    assert len(await scene.world.store.artifacts(claimed.task_id)) == 1
+
+
+async def test_what_people_ask_for_is_done_once(scene: Scene) -> None:
+    world = scene.world
+    task_id = await world.settled(failed(None))
+    task = await scene.losing(world.redrive(task_id))
+    assert task.status is Status.QUEUED
+    assert (await world.kinds(task_id)).count("redriven") == 1
+    cancelled = await scene.losing(world.cancel(task_id))
+    assert cancelled.status is Status.CANCELLED
+    assert (await world.kinds(task_id)).count("cancelled") == 1
+    dead = await world.settled(failed(None))
+    discarded = await scene.losing(world.store.discard(dead, EVERYBODY, ASKED))
+    assert discarded.status is Status.CANCELLED
+    assert (await world.kinds(dead)).count("cancelled") == 1
+
+
+UPLOAD = UploadRecord("file", "acme", "a.pdf", "application/pdf", 7, "sha")
+KEYED = ApiKey("id", "ci", "acme", ("read",), "hash")
+
+ONCE: dict[str, Callable[[World], Awaitable[Any]]] = {
+    "register": lambda world: world.store.register(WorkerRecord(new_id(), "w", (), (), 1, "1")),
+    "stage": lambda world: world.store.stage("blob"),
+    "keep_upload": lambda world: world.store.keep_upload(UPLOAD),
+    "add_key": lambda world: world.store.add_key(KEYED),
+    "ping": lambda world: world.store.ping(),
+}
+
+
+@pytest.mark.parametrize("verb", ONCE)
+async def test_a_verb_that_can_be_done_once_is_no_conflict_with_itself(
+    scene: Scene, verb: str
+) -> None:
+    await scene.losing(ONCE[verb](scene.world))
+
+
+async def test_what_the_loops_do_is_done_once(scene: Scene) -> None:
+    world = scene.world
+    claimed = await world.running()
+    await scene.losing(world.store.rescue(older_than=0))
+    assert (await world.kinds(claimed.task_id))[-1] == "retrying"
+    world.clock.advance(1)
+    await world.store.release_due(10)
+    hand = await world.worker()
+    (again,) = await world.claim(by=hand)
+    await scene.losing(world.store.retire(hand.id))
+    assert (await world.kinds(again.task_id))[-2:] == ["started", "queued"]
+    assert await world.store.workers() == []
+
+
+async def test_bells_ring_for_what_was_done_unheard(scene: Scene) -> None:
+    world = scene.world
+    claimed = await world.running()
+    world.bells.clear()
+    await scene.losing(world.store.settle(claimed.lease, succeeded()))
+    assert claimed.task_id in [task_id for bell in world.bells for task_id in bell.events]
+
+
+async def test_a_database_that_does_not_come_back_leaves_the_caller_in_doubt(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stagepost.stores.postgres.transaction._DOUBT_LIMIT", 0.3)
+    world, new = scene.world, new_task()
+    # So many connections that one is idle whatever else is going on.
+    await asyncio.gather(world.submit(), *(world.store.ping() for _ in range(4)), world.claim())
+    scene.proxy.fault = Fault(scene.answered)
+    scene.proxy.refusing = True
+    refusal = await refused(world.store.submit(new), StoreUnavailable)
+    assert "look whether it was done" in str(refusal)
+    scene.proxy.refusing = False
