@@ -46,7 +46,7 @@ class PostgresProxy:
         self._links: set[asyncio.Task[None]] = set()
         self.fault: Fault | None = None
         self.refusing = False
-        """No new connection gets through."""
+        """No new connection gets through, and with the fault all others are cut."""
 
     async def open(self) -> None:
         """Listen on a free port."""
@@ -88,6 +88,8 @@ class PostgresProxy:
             await asyncio.gather(there, here, return_exceptions=True)
         if lost.done():
             lost.result().done.set()
+            for link in self._links if self.refusing else ():
+                link.cancel()
 
     async def _forward(
         self, near: asyncio.StreamReader, forth: asyncio.StreamWriter, lost: "asyncio.Future[Fault]"
