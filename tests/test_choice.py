@@ -101,3 +101,24 @@ def test_unknown_and_empty_lanes_are_passed_over() -> None:
 def test_a_weight_below_one_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         LaneTurns({"a": 0})
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.lists(st.integers(0, 12)), st.data())
+def test_standings_foretell_the_turns(
+    weights: list[int], earlier: list[int], data: st.DataObject
+) -> None:
+    """What a store works out from the standings, to ask for no more rows than it will take."""
+    names = [f"lane {number}" for number in range(len(weights))]
+    turns = LaneTurns(dict(zip(names, weights, strict=True)))
+    for slots in earlier:
+        lane = data.draw(st.sampled_from(names))
+        turns.choose({lane: [lane] * slots}, slots)
+    work = {name: data.draw(st.integers(0, 6)) for name in names}
+    foretold = sorted(
+        (place + nth * stride, number, name)
+        for number, (name, place, stride) in enumerate(turns.standing())
+        for nth in range(work[name])
+    )
+    slots = data.draw(st.integers(0, 20))
+    chosen = turns.choose({name: [name] * many for name, many in work.items()}, slots)
+    assert chosen == [name for _, _, name in foretold[:slots]]

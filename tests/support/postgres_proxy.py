@@ -43,10 +43,10 @@ class PostgresProxy:
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)
         self._server: asyncio.Server
-        self._links: dict[asyncio.Task[None], asyncio.Task[None] | None] = {}
+        self._links: set[asyncio.Task[None]] = set()
         self.fault: Fault | None = None
         self.refusing = False
-        """No new connection gets through, and a fault leaves none of the old ones."""
+        """No new connection gets through, and with the fault all others are cut."""
 
     async def open(self) -> None:
         """Listen on a free port."""
@@ -67,8 +67,8 @@ class PostgresProxy:
 
     async def _accept(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
         link = asyncio.create_task(self._serve(near, back))
-        self._links[link] = None
-        link.add_done_callback(self._links.pop)
+        self._links.add(link)
+        link.add_done_callback(self._links.discard)
 
     async def _serve(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
         if self.refusing:
@@ -77,9 +77,6 @@ class PostgresProxy:
         far, forth = await asyncio.open_connection(*self._target)
         lost: asyncio.Future[Fault] = asyncio.get_running_loop().create_future()
         there = asyncio.create_task(self._forward(near, forth, lost))
-        link = asyncio.current_task()
-        assert link is not None
-        self._links[link] = there
         here = asyncio.create_task(self._answer(far, back, lost))
         try:
             await asyncio.wait({there, here}, return_when=asyncio.FIRST_COMPLETED)
@@ -91,6 +88,8 @@ class PostgresProxy:
             await asyncio.gather(there, here, return_exceptions=True)
         if lost.done():
             lost.result().done.set()
+            for link in self._links if self.refusing else ():
+                link.cancel()
 
     async def _forward(
         self, near: asyncio.StreamReader, forth: asyncio.StreamWriter, lost: "asyncio.Future[Fault]"
@@ -101,18 +100,10 @@ class PostgresProxy:
             if talk.ends_transaction(message) and fault is not None:
                 self.fault = None
                 lost.set_result(fault)
-                if self.refusing:
-                    self._cut_the_others()
             forth.write(message)
             await forth.drain()
             if lost.done() and not lost.result().answered:
                 return
-
-    def _cut_the_others(self) -> None:
-        # Over any of them the server could be asked what became of the one that is lost.
-        for link, way in self._links.items():
-            if way is not asyncio.current_task():
-                link.cancel()
 
     @staticmethod
     async def _answer(

@@ -76,7 +76,8 @@ def _own_stdout() -> TextIO:
 def _run(settings: Settings, parts: Collection[Part], shared: Shared) -> int:
     try:
         app = registered(settings)
-        check_lanes(app, settings)
+        # This process may serve a few of the lanes; others serve the rest.
+        check_lanes(app, from_environment())
     except (ValueError, TypeError) as error:
         return _refuse(error, USAGE)
     interpreter.tune()

@@ -27,6 +27,9 @@ _log = logging.getLogger("stagepost.store")
 _LATE_ROUNDS: Final = 32
 """Tries to find one that is not past its deadline; what then is left is `expire_queued`'s."""
 
+MOST: Final = 1_000
+"""Tasks of one claim; a worker with more free slots asks again."""
+
 _CLAIM: Final = f"""
 WITH n AS MATERIALIZED (SELECT {MS} AS ms), turn AS MATERIALIZED (
     SELECT t.* FROM unnest($4::text[], $5::bigint[], $6::bigint[])
@@ -48,13 +51,13 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), turn AS MATERIALIZED (
         ORDER BY p.score, p.task_id LIMIT share.many FOR UPDATE SKIP LOCKED) AS c
 ), gone AS (
     DELETE FROM pool WHERE ctid = ANY(ARRAY(SELECT place FROM chosen, n WHERE deadline > n.ms))
-    RETURNING task_id
+    RETURNING task_id, lane, score
 ), started AS (
     UPDATE tasks AS t SET status = 'RUNNING', fence = t.fence + 1, lease_id = $3::uuid,
         worker_id = $2::uuid, pooled_at = NULL, started_at = coalesce(t.started_at, n.ms),
         seq = t.seq + 1
     FROM gone, n WHERE t.id = gone.task_id AND t.status = 'QUEUED'
-    RETURNING t.id, t.fence, t.tenant, t."user", t.type, t.lane, t.attempt, t.max_attempts,
+    RETURNING gone.lane AS from_lane, gone.score, t.id, t.fence, t.tenant, t."user", t.type, t.lane, t.attempt, t.max_attempts,
         t.deadline - n.ms AS time_left, t.progress, t.step, t.saved_steps, t.lost_claims, t.waits,
         t.trace_id, t.seq, t.input
 ), told AS (
@@ -64,9 +67,13 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), turn AS MATERIALIZED (
     INSERT INTO claims (lease_id, worker_id, tasks)
     SELECT $3::uuid, $2::uuid, array_agg(id) FROM started HAVING count(*) > 0
 )
-SELECT n.ms, c.lane AS from_lane, c.task_id, c.deadline <= n.ms AS late, s.*
-FROM n LEFT JOIN chosen AS c ON true LEFT JOIN started AS s ON s.id = c.task_id
-ORDER BY c.score, c.task_id"""
+SELECT n.ms, (SELECT count(*) FROM chosen) AS chosen, found.*
+FROM n LEFT JOIN (
+    SELECT false AS late, started.* FROM started UNION ALL
+    SELECT true, lane, score, task_id, {", ".join(["NULL"] * 16)} FROM chosen, n
+    WHERE deadline <= n.ms) AS found ON true
+ORDER BY found.score, found.id"""
+"""What is chosen but neither started nor late had left the pool before: it is passed over."""
 
 _OF_LEASE: Final = f"""{changes.LOCKED} t.id = ANY(ARRAY(
         SELECT unnest(tasks) FROM claims WHERE lease_id = $2::uuid))
@@ -78,17 +85,18 @@ async def claim(tx: Transaction, demand: Demand, lease_id: str) -> Sequence[Clai
     if tx.again:
         await give_back(tx, lease_id)
     standing = demand.turns.standing()
+    slots = min(demand.slots, MOST)
     row = (
         demand.worker_id, lease_id, *map(list, zip(*standing, strict=True)), list(demand.types),
-        demand.slots,
+        slots,
     )  # fmt: skip
     for _ in range(_LATE_ROUNDS):
         found = await tx.connection.fetch(_CLAIM, tx.moment.last, *row)
         tx.moment.saw(found[0][0])
-        if found[0][2] is None:
+        if not found[0][1]:
             return ()
-        in_time = await _in_time(tx, _in_turn(demand.turns, found, demand.slots))
-        claimed = [_claimed(record, lease_id) for record in in_time if record[4] is not None]
+        in_time = await _in_time(tx, _in_turn(demand.turns, found, slots))
+        claimed = [_claimed(record, lease_id) for record in in_time]
         if claimed:
             _announce(tx, claimed)
             return claimed
@@ -98,18 +106,19 @@ async def claim(tx: Transaction, demand: Demand, lease_id: str) -> Sequence[Clai
 def _in_turn(turns: LaneTurns, found: list[Any], slots: int) -> list[Any]:
     available: dict[str, list[Any]] = {}
     for record in found:
-        available.setdefault(record[1], []).append(record)
+        if record[5] is not None:
+            available.setdefault(record[3], []).append(record)
     return turns.choose(available, slots)
 
 
 async def _in_time(tx: Transaction, chosen: list[Any]) -> list[Any]:
-    late = [str(record[2]) for record in chosen if record[3]]
+    late = [str(record[5]) for record in chosen if record[2]]
     if not late:
         return chosen
     async with tx.connection.transaction():
         tasks = await changes.lock(tx, late)
         await changes.change_each(tx, tasks.values(), expired_if_queued)
-    return [record for record in chosen if not record[3]]
+    return [record for record in chosen if not record[2]]
 
 
 def expired_if_queued(task: Task, now: int) -> Change | None:
@@ -119,7 +128,7 @@ def expired_if_queued(task: Task, now: int) -> Change | None:
 
 
 def _claimed(record: Any, lease_id: str) -> Claimed:
-    id_, fence, *rest = record[4:]
+    id_, fence, *rest = record[5:]
     return Claimed(str(id_), fence, lease_id, *rest)
 
 

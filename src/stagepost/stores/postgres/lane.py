@@ -14,10 +14,9 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
-from stagepost.errors import StoreUnavailable
+from stagepost.errors import StagepostError, StoreUnavailable
 from stagepost.stores.postgres import refusals
 from stagepost.stores.postgres.answers import CLOSING, Answers, Bell, Intent, Results
-from stagepost.stores.postgres.transaction import InDoubt
 
 _log = logging.getLogger("stagepost.store")
 
@@ -121,7 +120,15 @@ class Lane:
                 await self._bell.heard()
             batch = self._batch()
             if batch:
-                self._answers.give(await self._written(batch))
+                await self._write_and_answer(batch)
+
+    async def _write_and_answer(self, batch: list[Intent]) -> None:
+        try:
+            results = await self._written(batch)
+        except Exception as error:  # noqa: BLE001  # the loop must outlive its own faults
+            _log.critical("a batch of %d writes has no answers", len(batch), exc_info=error)
+            results = [(intent, StoreUnavailable(refusals.reason(error))) for intent in batch]
+        self._answers.give(results)
 
     def _batch(self) -> list[Intent]:
         batch = self._take(_BATCH)
@@ -168,7 +175,6 @@ def _refused(batch: Sequence[Intent], error: Exception) -> Results:
     return [(intent, _copy(told)) for intent in batch]
 
 
-def _copy(error: Exception) -> Exception:
-    # What is in doubt is the store's to know; its callers only need the words.
-    kind = StoreUnavailable if isinstance(error, InDoubt) else type(error)
-    return kind(*error.args)
+def _copy(told: StagepostError) -> Exception:
+    kind = StoreUnavailable if isinstance(told, StoreUnavailable) else type(told)
+    return kind(str(told))

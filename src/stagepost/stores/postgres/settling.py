@@ -30,14 +30,15 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS MATERIALIZED (
         AS r (id, fence, lease_id, percent, message, label, path, name, input_hash, value, size,
             blob, took, data, no)
 ), owned AS MATERIALIZED (
-    SELECT id, fence, lease_id, seq, progress, saved_steps, attempt FROM tasks
-    WHERE id = ANY($2::uuid[]) AND status = 'RUNNING' ORDER BY id FOR UPDATE
+    SELECT r.*, t.seq, t.progress, t.saved_steps, t.attempt
+    FROM r JOIN tasks AS t ON t.id = r.id AND t.fence = r.fence AND t.lease_id = r.lease_id
+    WHERE t.status = 'RUNNING' ORDER BY t.id FOR UPDATE OF t
 ), w AS MATERIALIZED (
-    SELECT r.*, o.seq, o.progress, o.saved_steps, o.attempt, r.path IS NOT NULL AND (
-        row_number() OVER (PARTITION BY r.id, r.path ORDER BY r.no) > 1 OR EXISTS (
-            SELECT 1 FROM steps AS s
-            WHERE s.task_id = r.id AND md5(s.path) = md5(r.path) AND s.path = r.path)) AS taken
-    FROM r JOIN owned AS o USING (id, fence, lease_id)
+    SELECT owned.*, path IS NOT NULL AND (
+        row_number() OVER (PARTITION BY id, path ORDER BY no) > 1 OR EXISTS (
+            SELECT 1 FROM steps AS s WHERE s.task_id = owned.id
+                AND md5(s.path) = md5(owned.path) AND s.path = owned.path)) AS taken
+    FROM owned
 ), k AS MATERIALIZED (
     -- `upto` counts a task's new events up to this row, `nth` its new steps.
     SELECT w.*, sum((percent IS NOT NULL)::integer + (path IS NOT NULL)::integer) OVER q AS upto,
