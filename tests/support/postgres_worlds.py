@@ -131,7 +131,8 @@ class PostgresWorlds:
 
     async def _new_place(self) -> Place:
         self._made += 1
-        schema = f"world_{self._made}"
+        # Others have worlds on this server too.
+        schema = f"world_{self._times.name.rpartition('-')[2]}_{self._made}"
         place = Place(schema, self._times / schema)
         await (await PostgresStore.open(self.url(schema), TellingClock(), _deaf)).close()
         await self.run(
