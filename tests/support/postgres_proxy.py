@@ -88,8 +88,9 @@ class PostgresProxy:
             await asyncio.gather(there, here, return_exceptions=True)
         if lost.done():
             lost.result().done.set()
-            for link in self._links if self.refusing else ():
-                link.cancel()
+            if self.refusing:
+                for link in self._links:
+                    link.cancel()
 
     async def _forward(
         self, near: asyncio.StreamReader, forth: asyncio.StreamWriter, lost: "asyncio.Future[Fault]"
