@@ -72,7 +72,7 @@ class PostgresProxy:
 
     async def _serve(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
         if self.refusing:
-            back.close()
+            await _closed(back)
             return
         far, forth = await asyncio.open_connection(*self._target)
         lost: asyncio.Future[Fault] = asyncio.get_running_loop().create_future()
@@ -83,9 +83,8 @@ class PostgresProxy:
         finally:
             for way in (there, here):
                 way.cancel()
-            for writer in (forth, back):
-                writer.close()
             await asyncio.gather(there, here, return_exceptions=True)
+            await _closed(forth, back)
         if lost.done():
             lost.result().done.set()
             if self.refusing:
@@ -115,6 +114,13 @@ class PostgresProxy:
                 return
             back.write(answer)
             await back.drain()
+
+
+async def _closed(*writers: asyncio.StreamWriter) -> None:
+    for writer in writers:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
 
 
 @asynccontextmanager
