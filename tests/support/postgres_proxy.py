@@ -72,7 +72,7 @@ class PostgresProxy:
 
     async def _serve(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
         if self.refusing:
-            back.close()
+            await _closed(back)
             return
         far, forth = await asyncio.open_connection(*self._target)
         lost: asyncio.Future[Fault] = asyncio.get_running_loop().create_future()
@@ -83,13 +83,13 @@ class PostgresProxy:
         finally:
             for way in (there, here):
                 way.cancel()
-            for writer in (forth, back):
-                writer.close()
             await asyncio.gather(there, here, return_exceptions=True)
+            await _closed(forth, back)
         if lost.done():
             lost.result().done.set()
-            for link in self._links if self.refusing else ():
-                link.cancel()
+            if self.refusing:
+                for link in self._links:
+                    link.cancel()
 
     async def _forward(
         self, near: asyncio.StreamReader, forth: asyncio.StreamWriter, lost: "asyncio.Future[Fault]"
@@ -114,6 +114,13 @@ class PostgresProxy:
                 return
             back.write(answer)
             await back.drain()
+
+
+async def _closed(*writers: asyncio.StreamWriter) -> None:
+    for writer in writers:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
 
 
 @asynccontextmanager

@@ -20,7 +20,7 @@ from stagepost.bus import Committed
 from stagepost.clock import Clock
 from stagepost.stores.postgres import PostgresStore
 from support.postgres import Server
-from support.world import TellingClock
+from support.world import TellingClock, new_id
 
 # Where it is tested what statements do, and not what a crash leaves, commits need not wait for the
 # disk.
@@ -75,6 +75,8 @@ class PostgresWorlds:
         self._port = port
         self._places: dict[Path, Place] = {}
         self._made = 0
+        # Others may have their worlds on the same server.
+        self._mark = new_id()[-12:]
 
     def url(self, schema: str) -> str:
         """The address of a schema."""
@@ -131,8 +133,7 @@ class PostgresWorlds:
 
     async def _new_place(self) -> Place:
         self._made += 1
-        # Others have worlds on this server too.
-        schema = f"world_{self._times.name.rpartition('-')[2]}_{self._made}"
+        schema = f"world_{self._mark}_{self._made}"
         place = Place(schema, self._times / schema)
         await (await PostgresStore.open(self.url(schema), TellingClock(), _deaf)).close()
         await self.run(

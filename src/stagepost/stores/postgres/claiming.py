@@ -57,8 +57,8 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), turn AS MATERIALIZED (
         worker_id = $2::uuid, pooled_at = NULL, started_at = coalesce(t.started_at, n.ms),
         seq = t.seq + 1
     FROM gone, n WHERE t.id = gone.task_id AND t.status = 'QUEUED'
-    RETURNING gone.lane AS from_lane, gone.score, t.id, t.fence, t.tenant, t."user", t.type,
-        t.lane, t.attempt, t.max_attempts, t.deadline - n.ms AS time_left, t.progress, t.step,
+    RETURNING gone.lane AS from_lane, gone.score, t.id, t.fence, t.tenant, t."user", t.type, t.lane,
+        t.attempt, t.max_attempts, t.deadline - n.ms AS time_left, t.progress, t.step,
         t.saved_steps, t.lost_claims, t.waits, t.trace_id, t.seq, t.input
 ), told AS (
     INSERT INTO events (task_id, seq, kind, data, at)
