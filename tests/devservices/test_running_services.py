@@ -22,7 +22,7 @@ def _process_user(pid: int) -> int:
 def test_the_last_line_is_a_file_that_a_shell_can_source(running: Shell) -> None:
     started = running.run("start")
     path = started.stdout.splitlines()[-1]
-    assert "`stagepost up` of this version works on SQLite alone" in started.stderr
+    assert "No engine of this version works on Redis" in started.stderr
     exports = running.exports(path)
     assert sorted(exports) == [
         "STAGEPOST_BLOBS",

@@ -21,9 +21,9 @@ from stagepost.devservices.service import Service
 
 EXIT_NOT_REACHABLE = 3
 EXIT_REFUSED = 4
-_FOR_TESTS = (
-    "They are for tests and benchmarks: `stagepost up` of this version works on SQLite alone and "
-    "refuses to start in a shell that has read the file below."
+_NOT_ON_REDIS = (
+    "No engine of this version works on Redis: `stagepost up` refuses to start in a shell that has "
+    "read the file below. For the engine on PostgreSQL run postgres alone."
 )
 
 dev_app = typer.Typer(no_args_is_help=True, help="Tools for developing with Stagepost.")
@@ -55,7 +55,8 @@ def start(names: Names = None, folder: Folder = None, as_json: Json = False) -> 
         reports = services.status(wanted)
     _print(reports, {"envFile": str(environment)}, as_json=as_json)
     if not as_json:
-        typer.echo(_FOR_TESTS, err=True)
+        if any(each.name == "redis" and each.answers for each in services.status(SERVICES)):
+            typer.echo(_NOT_ON_REDIS, err=True)
         typer.echo(environment)
 
 
