@@ -44,13 +44,18 @@ class Limit:
 
     async def open(self) -> list["asyncio.Task[None]"]:
         """Make the tables, and start the three loops."""
-        backends = [await connect(self._address) for _ in range(3)]
-        await migrate(backends[0], self._address.schema)
+        self._backends = [await connect(self._address) for _ in range(3)]
+        await migrate(self._backends[0], self._address.schema)
         steps = (self._submit, self._claim, self._finish)
         return [
             asyncio.create_task(self._loop(step, news, backend))
-            for step, news, backend in zip(steps, self._news, backends, strict=True)
+            for step, news, backend in zip(steps, self._news, self._backends, strict=True)
         ]
+
+    async def close(self) -> None:
+        """Close the connections."""
+        for backend in self._backends:
+            await backend.close(timeout=5)
 
     def submit(self, row: Row) -> "asyncio.Future[None]":
         """A future that is done once the task is on disk."""
@@ -122,6 +127,8 @@ async def measure(tasks: int) -> Measured:
     seconds = limit.last.result() - started
     for loop in loops:
         loop.cancel()
+    await asyncio.gather(*loops, return_exceptions=True)
+    await limit.close()
     await check_completed(url, tasks)
     notes = f"{limit.commits} commits, {await hot_updates(url)}"
     return Measured("limit-postgres", tasks, seconds, durable=True, notes=notes)
