@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections import Counter
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -256,6 +257,27 @@ async def until_settled(world: World, queued: int) -> None:
     async with asyncio.timeout(PATIENCE):
         while (await world.store.lanes(["interactive"]))[0].queued < queued:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
+
+
+async def test_a_claim_whose_caller_is_cancelled_as_it_is_handed_over_is_given_back(
+    world: World,
+) -> None:
+    task_id = await world.submit()
+    call: Any = asyncio.create_task(world.store.claim(demand(await world.hand(), 5), wait=60.0))
+
+    def handed_over() -> bool:
+        # Done, and the caller has not been called yet.
+        return call._fut_waiter is not None and call._fut_waiter.done()
+
+    async with asyncio.timeout(PATIENCE):
+        while not handed_over():  # noqa: ASYNC110  # nothing tells of it
+            await asyncio.sleep(0)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await until_settled(world, 1)
+    assert ids(await world.claim()) == [task_id]
+    assert (await world.task(task_id)).attempt == 1
 
 
 @pytest.mark.parametrize("cancels", [True, False])

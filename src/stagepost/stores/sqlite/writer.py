@@ -89,7 +89,14 @@ class Writer:
             await self._inbox.room(size)
         # Nothing can come between the room found and the put, but for another loop's thread: then
         # the queue is longer by one for each loop, which bounds it as well.
-        return await self.put_anyway(kind, apply, argument, size, until, undo)
+        future = self.put_anyway(kind, apply, argument, size, until, undo)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if undo is not None and future.done() and not future.cancelled():
+                # It was handed over, and the caller was cancelled before it could take it.
+                self._take_back([(Intent(kind, apply, argument, undo=undo), _outcome(future))])
+            raise
 
     def put(self, kind: Kind, apply: Apply, argument: Any, size: int = 0) -> "asyncio.Future[Any]":
         """Put an intent; the future has its result once it is committed, or QueueFull."""
@@ -266,3 +273,7 @@ class Writer:
             if intent.undo is not None and not isinstance(result, BaseException):
                 for undoing in intent.undo(result):
                     self._inbox.put(undoing)
+
+
+def _outcome(future: "asyncio.Future[Any]") -> Any:
+    return future.exception() or future.result()
