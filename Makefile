@@ -45,4 +45,5 @@ bench: setup ## measure against peers and bare limits (docs/performance.md)
 	@$(BIN)/python -m bench $(ARGS)
 
 clean: ## remove what the other targets made
+	@find src tests bench scripts -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf .venv .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -334,6 +334,23 @@ def test_a_file_in_the_working_folder_shadows_no_module_of_ours(tmp_path: Path) 
     assert server.returncode == 0, err
 
 
+def test_what_up_says_is_json_when_asked_for(tmp_path: Path) -> None:
+    server = subprocess.Popen(
+        [STAGEPOST, "up", "--data", str(tmp_path / "data"), "--port", "0", "--json"],
+        env=environment(STAGEPOST_AUTH="keys"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        assert server.stdout is not None
+        key, ready = (json.loads(server.stdout.readline()) for _ in range(2))
+    finally:
+        server.terminate()
+        server.communicate(timeout=LONGEST)
+    assert (key["adminKey"][:8], key["tenant"]) == ("sp_live_", "default")
+    assert ready["ready"].startswith("http://127.0.0.1:")
+
+
 def test_with_keys_one_admin_key_is_printed_once(tmp_path: Path) -> None:
     with up(tmp_path / "server", "--app", "rig:app", STAGEPOST_AUTH="keys") as server:
         key = server.out().split("sp_live_", 1)[1].split()[0]

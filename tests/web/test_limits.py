@@ -122,6 +122,7 @@ class TestJson:
         response = await client.post(ECHO, content=body, headers=JSON)
 
         refused(response, 400, "bad-request")
+        assert response.json()["detail"] == "The JSON is nested deeper than 64 levels."
 
     @pytest.mark.parametrize("path", [f"{API}/keys", f"{API}/dead-letters/redrive"])
     async def test_other_routes_have_the_same_limits(

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import errno
+import json
 import socket
 import sys
 from collections.abc import Collection, Sequence
@@ -63,16 +64,19 @@ def supervise(
     listener: socket.socket | None,
     ready: str,
     *more: str,
+    as_json: bool,
 ) -> int:
     """Keep a process with these parts alive until told to stop; `ready` is said on stdout once.
 
     `more` are arguments of the process beside the settings.
     """
-    command = serving_command(f"--parts={written(parts)}", *_arguments(settings), *more)
+    form = ("--json",) if as_json else ()
+    command = serving_command(f"--parts={written(parts)}", *_arguments(settings), *form, *more)
+    line = json.dumps({"ready": ready}) if as_json else f"ready {ready}"
     patience = Patience(silence=settings.stall_after, drain=settings.drain_grace + _LAST_WORDS)
 
     async def run() -> int:
-        return await Supervisor(command, listener, lambda: _announce(ready), patience).run()
+        return await Supervisor(command, listener, lambda: _announce(line), patience).run()
 
     lines = LogLines(settings.log)
     lines.start()
@@ -92,8 +96,8 @@ def _arguments(settings: Settings) -> Sequence[str]:
     )
 
 
-def _announce(ready: str) -> None:
+def _announce(line: str) -> None:
     # Whoever started this may have closed the pipe; that is no reason not to serve.
     with contextlib.suppress(OSError):
-        sys.stdout.write(f"ready {ready}\n")
+        sys.stdout.write(f"{line}\n")
         sys.stdout.flush()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stagepost.cli.asking import environment
+from stagepost.cli.asking import Json, environment
 from stagepost.cli.exits import usage
 from stagepost.cli.serving import address, listen, refuse, supervise
 from stagepost.part import EVERYTHING, Part
@@ -61,19 +61,20 @@ def up(
     port: Port = None,
     app: AppName = None,
     concurrency: Concurrency = None,
+    as_json: Json = False,
 ) -> None:
     """Run the server: API and worker in one, started again when it dies."""
     settings = environment().with_(
         data=data, host=host, port=port, app=app, concurrency=concurrency
     )
-    raise typer.Exit(_serve_api(settings, EVERYTHING))
+    raise typer.Exit(_serve_api(settings, EVERYTHING, as_json=as_json))
 
 
-def api(host: Host = None, port: Port = None, app: AppName = None) -> None:
+def api(host: Host = None, port: Port = None, app: AppName = None, as_json: Json = False) -> None:
     """Run the API alone, beside workers on the same PostgreSQL."""
     settings = environment().with_(host=host, port=port, app=app)
     _check_apart(settings, "api")
-    raise typer.Exit(_serve_api(settings, frozenset({Part.API})))
+    raise typer.Exit(_serve_api(settings, frozenset({Part.API}), as_json=as_json))
 
 
 def worker(
@@ -91,6 +92,7 @@ def worker(
         ),
     ] = True,
     probe: Probe = None,
+    as_json: Json = False,
 ) -> None:
     """Run a worker alone, on the same PostgreSQL as the API."""
     settings = environment().with_(app=app, concurrency=concurrency, probe=probe)
@@ -101,14 +103,14 @@ def worker(
         if lanes is not None:
             settings.serving(chosen)
     more = () if lanes is None else (f"--lanes={','.join(chosen)}",)
-    raise typer.Exit(_serve_probed(settings, parts, "worker", *more))
+    raise typer.Exit(_serve_probed(settings, parts, "worker", *more, as_json=as_json))
 
 
-def maintenance(probe: Probe = None) -> None:
+def maintenance(probe: Probe = None, as_json: Json = False) -> None:
     """Run the maintenance loops alone, for workers with --no-maintenance."""
     settings = environment().with_(probe=probe)
     _check_apart(settings, "maintenance")
-    raise typer.Exit(_serve_probed(settings, {Part.MAINTENANCE}, "maintenance"))
+    raise typer.Exit(_serve_probed(settings, {Part.MAINTENANCE}, "maintenance", as_json=as_json))
 
 
 def _check_apart(settings: Settings, command: str) -> None:
@@ -118,19 +120,21 @@ def _check_apart(settings: Settings, command: str) -> None:
         raise refuse(error) from error
 
 
-def _serve_api(settings: Settings, parts: Collection[Part]) -> int:
+def _serve_api(settings: Settings, parts: Collection[Part], *, as_json: bool) -> int:
     try:
         settings.check_exposure()
         listener = listen(settings.host, settings.port)
     except (ValueError, OSError) as error:
         raise refuse(error) from error
-    return supervise(settings, parts, listener, address(listener))
+    return supervise(settings, parts, listener, address(listener), as_json=as_json)
 
 
-def _serve_probed(settings: Settings, parts: Collection[Part], name: str, *more: str) -> int:
+def _serve_probed(
+    settings: Settings, parts: Collection[Part], name: str, *more: str, as_json: bool
+) -> int:
     listener = _probe(settings.probe)
     ready = name if listener is None else f"{name} {address(listener)}"
-    return supervise(settings, parts, listener, ready, *more)
+    return supervise(settings, parts, listener, ready, *more, as_json=as_json)
 
 
 def _probe(text: str) -> socket.socket | None:

@@ -42,6 +42,7 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="stagepost.serve", description=__doc__)
     parser.add_argument("--parts", type=parsed, default=EVERYTHING)
     parser.add_argument("--lanes")
+    parser.add_argument("--json", action="store_true")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--host")
     parser.add_argument("--app")
@@ -108,7 +109,7 @@ def main() -> NoReturn:
     lines.start()
     _raise_file_limit()
     listener = socket.socket(fileno=given.listener) if given.listener >= 0 else None
-    shared = Shared(listener, given.pipe, _own_stdout())
+    shared = Shared(listener, given.pipe, _own_stdout(), as_json=given.json)
     try:
         code = _run(settings, given.parts, shared)
     except (Exception, SystemExit):  # noqa: BLE001  # another process may do better

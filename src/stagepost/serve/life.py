@@ -1,6 +1,7 @@
 """A serving process from the opening of its engine to its drain."""
 
 import asyncio
+import json
 import logging
 import socket
 from collections.abc import AsyncIterator, Collection
@@ -29,6 +30,8 @@ class Shared:
     listener: socket.socket | None
     pipe: int
     stdout: TextIO
+    as_json: bool = False
+    """Whether what is said on stdout is JSON."""
 
 
 async def live(settings: Settings, app: App, parts: Collection[Part], shared: Shared) -> int:
@@ -41,20 +44,22 @@ async def live(settings: Settings, app: App, parts: Collection[Part], shared: Sh
     async with open_engine(settings, app, parts=parts) as engine:
         # What is refused is refused before the first sign of life (see supervisor).
         if Part.API in parts:
-            await _first_key(engine, shared.stdout)
+            await _first_key(engine, shared)
         async with _signs_of_life(supervised, settings):
             healthy = await _serve(engine, supervised, shared.listener)
     return 0 if healthy or supervised.told_to_stop.is_set() else REPLACE_ME
 
 
-async def _first_key(engine: Engine, stdout: TextIO) -> None:
+async def _first_key(engine: Engine, shared: Shared) -> None:
     try:
         key = await bootstrap(engine.store, engine.settings)
     except (ValueError, Conflict) as error:
         raise StoreRefused(str(error)) from error
     if key is not None:
-        stdout.write(f"admin key of tenant default (shown only now): {key}\n")
-        stdout.flush()
+        told = f"admin key of tenant default (shown only now): {key}"
+        line = json.dumps({"adminKey": key, "tenant": "default"}) if shared.as_json else told
+        shared.stdout.write(f"{line}\n")
+        shared.stdout.flush()
 
 
 @asynccontextmanager

@@ -14,6 +14,9 @@ from stagepost.web.problems import Disconnected, Kind, Problem
 SLOWEST: Final = 30.0
 """Seconds that a client may let pass between two pieces of its body."""
 
+_PARSERS_DEPTH: Final = "depth limit exceeded"
+"""What the parser says of JSON that is nested deeper than it goes itself."""
+
 
 async def body_pieces(
     exchange: Exchange, receive: Any, most: int, *, what: str = "body"
@@ -85,6 +88,8 @@ def parse_json(body: bytes, depth: int) -> Any:
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
+        if error.msg == _PARSERS_DEPTH:
+            raise _too_deep(depth) from error
         raise Problem(Kind.BAD_REQUEST, f"The body is no valid JSON: {error}.") from error
     check_depth(body, value, depth)
     return value
@@ -108,7 +113,11 @@ def check_depth(body: bytes, value: Any, depth: int) -> None:
         ]
         if not level:
             return
-    raise Problem(Kind.BAD_REQUEST, f"The JSON is nested deeper than {depth} levels.")
+    raise _too_deep(depth)
+
+
+def _too_deep(depth: int) -> Problem:
+    return Problem(Kind.BAD_REQUEST, f"The JSON is nested deeper than {depth} levels.")
 
 
 def too_large(what: str, most: int) -> Problem:

@@ -15,7 +15,7 @@ from stagepost.tasks.contract_review import (
     knowledge,
     summarise,
 )
-from stagepost.tasks.contract_review.missing import TERMS_ELSEWHERE
+from stagepost.tasks.contract_review.missing import TERMS_ELSEWHERE, TOO_SHORT
 from stagepost.tasks.contract_review.overall import overall_risk, weigh
 from stagepost.tasks.contract_review.report import Check, MissingClause, rank
 from stagepost.tasks.documents.document import Clause, Language, Page
@@ -369,6 +369,27 @@ def test_a_cover_page_lacks_no_clause_that_its_terms_may_hold(
     report = review(draft(text, language))
     assert report.missing_clauses == ()
     assert warning in report.warnings
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "warning"),
+    [
+        ("SALE AGREEMENT\n1. Ash Ltd sells. Elm Ltd pays.", "en", TOO_SHORT.en),
+        ("买卖合同\n第一条 甲方供货，乙方付款。", "zh", TOO_SHORT.zh),
+    ],
+)
+def test_a_text_too_short_for_the_list_of_usual_clauses_says_so(
+    text: str, language: Language, warning: str
+) -> None:
+    report = review(draft(text, language))
+    assert report.missing_clauses == ()
+    assert warning in report.warnings
+
+
+def test_a_whole_contract_is_measured_without_that_warning() -> None:
+    report = review(draft("SALE AGREEMENT\n" + "1. Ash Ltd sells. Elm Ltd pays.\n" * 60))
+    assert report.missing_clauses
+    assert TOO_SHORT.en not in report.warnings
 
 
 def test_the_name_of_a_contract_says_its_type_whatever_the_parties_are_called() -> None:

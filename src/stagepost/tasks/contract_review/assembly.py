@@ -8,7 +8,12 @@ from stagepost.tasks.contract_review.clause_item import ClauseItem, clause_items
 from stagepost.tasks.contract_review.frame import Knowledge
 from stagepost.tasks.contract_review.labels import DISCLAIMER
 from stagepost.tasks.contract_review.likeness import NOT_A_CONTRACT, looks_like_contract
-from stagepost.tasks.contract_review.missing import TERMS_ELSEWHERE, has_terms_elsewhere
+from stagepost.tasks.contract_review.missing import (
+    TERMS_ELSEWHERE,
+    TOO_SHORT,
+    has_terms_elsewhere,
+    is_extract,
+)
 from stagepost.tasks.contract_review.report import (
     ENGINE,
     NotAnalysed,
@@ -74,6 +79,8 @@ def _warnings(document: Document, knowledge: Knowledge, summary: ReviewSummary) 
         yield NOT_A_CONTRACT(knowledge.language)
     if has_terms_elsewhere(document):
         yield TERMS_ELSEWHERE(knowledge.language)
+    elif is_extract(document):
+        yield TOO_SHORT(knowledge.language)
     yield from document.warnings
     if summary.dropped:
         yield Wording(

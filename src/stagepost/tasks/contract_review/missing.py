@@ -20,6 +20,12 @@ TERMS_ELSEWHERE = Wording(
     "文件引用了未随附的条款，该部分未被审查，因此不列缺失条款；请一并上传。",
 )
 
+TOO_SHORT = Wording(
+    "The text is too short to be a whole contract, so the list of usual clauses was not held"
+    " against it.",
+    "文本过短，不足以视为完整合同，故未对照常见条款清单。",
+)
+
 _ELSEWHERE = re.compile(
     r"\b(?:terms|agreement|conditions)\b.{0,160}\b(?:available|posted|published|found) at"
     r" (?:https?://|www\.|[\w-]{2,40}\.(?:com|org|net|io)\b)"
@@ -34,9 +40,7 @@ def missing_clauses(document: Document, knowledge: Knowledge) -> tuple[MissingCl
     amendment) is not measured against the list, nor is the cover page of terms kept elsewhere.
     """
     lower = view(document.text).lower
-    if has_terms_elsewhere(document):
-        return ()
-    if len(lower) < (_LEAST_ZH if document.language == "zh" else LEAST):
+    if has_terms_elsewhere(document) or is_extract(document):
         return ()
     absent = [
         MissingClause(
@@ -48,6 +52,11 @@ def missing_clauses(document: Document, knowledge: Knowledge) -> tuple[MissingCl
         if knowledge.contract_type in topic.types and _is_missing(topic, lower, document.language)
     ]
     return tuple(sorted(absent, key=lambda one: rank(one.severity)))
+
+
+def is_extract(document: Document) -> bool:
+    """Whether a text is too short to be measured against the list."""
+    return len(view(document.text).lower) < (_LEAST_ZH if document.language == "zh" else LEAST)
 
 
 def has_terms_elsewhere(document: Document) -> bool:
