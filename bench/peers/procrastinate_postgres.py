@@ -5,25 +5,23 @@ jobs kept as by default. A task is done when its row says `succeeded`, committed
 synchronous_commit on.
 """
 
-import asyncio
-import os
 import time
 
 import uvloop
-from procrastinate import App, PsycopgConnector
 
 from bench.peers.load import from_coroutines
-from bench.peers.postgres_server import address_of, fresh_database, wait_until_zero
-from bench.peers.worker import Countdown, WorkerProcess, run_as, say
+from bench.peers.postgres_server import wait_until_zero
+from bench.peers.procrastinate_app import (
+    CONCURRENCY,
+    CONNECTIONS,
+    URL,
+    app,
+    create_database,
+    run_worker,
+)
+from bench.peers.worker import Countdown, WorkerProcess, run_as
 from bench.program import Measured, print_measured
 
-DATABASE = "bench_procrastinate"
-URL = address_of(os.environ["BENCH_POSTGRES"], DATABASE)
-# The fastest of 3 to 50 connections and 5 to 100 jobs at once.
-CONNECTIONS = 5
-CONCURRENCY = 10
-
-app = App(connector=PsycopgConnector(conninfo=URL, min_size=CONNECTIONS, max_size=CONNECTIONS))
 countdown: Countdown | None = None
 
 
@@ -34,14 +32,6 @@ async def noop(number: int) -> None:
         countdown.one()
 
 
-async def _work() -> None:
-    async with app.open_async():
-        worker = asyncio.create_task(app.run_worker_async(concurrency=CONCURRENCY))
-        await asyncio.sleep(0.5)
-        say("ready")
-        await worker
-
-
 async def _submit(tasks: int) -> float:
     async with app.open_async():
         started = time.monotonic()
@@ -49,20 +39,14 @@ async def _submit(tasks: int) -> float:
         return started
 
 
-async def _create_schema() -> None:
-    async with app.open_async():
-        await app.schema_manager.apply_schema_async()
-
-
 def work(tasks: int) -> None:
     global countdown  # noqa: PLW0603 - the module is this process's whole program
     countdown = Countdown(tasks)
-    uvloop.run(_work())
+    uvloop.run(run_worker())
 
 
 def measure(tasks: int) -> None:
-    fresh_database(os.environ["BENCH_POSTGRES"], DATABASE)
-    uvloop.run(_create_schema())
+    uvloop.run(create_database())
     with WorkerProcess("bench.peers.procrastinate_postgres", tasks) as worker:
         started = uvloop.run(_submit(tasks))
         worker.done_at()
