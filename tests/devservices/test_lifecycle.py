@@ -149,7 +149,7 @@ def test_many_starts_at_once_make_one_of_each(shell: Shell) -> None:
 
 
 def test_a_start_that_was_killed_leaves_nothing_in_the_way(shell: Shell) -> None:
-    for moment in (0.2, 0.35, 0.5, 0.7):
+    for moment in (0.2, 0.35, 0.5, 0.7, 0.9, 1.1):
         with shell.popen("start") as command:
             time.sleep(moment)
             command.kill()

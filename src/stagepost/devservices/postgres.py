@@ -1,6 +1,7 @@
 """PostgreSQL from Debian's package: a cluster of our own, with its default durability."""
 
 import os
+import secrets
 import shutil
 import signal
 from collections.abc import Sequence
@@ -33,13 +34,15 @@ class Postgres:
     def prepare(self, place: Place) -> None:
         """A new cluster, made beside its place and moved there whole.
 
-        So a folder called `data` is always complete, whenever an earlier command was killed.
+        So a folder called `data` is always complete, whenever an earlier command was killed. The
+        draft's name is new each time: the `initdb` of a killed command lives on and may still
+        write into the draft of then, whose rest goes away at the next start after that.
         """
         if place.data.exists():
             return
-        draft = place.folder / "data.new"
-        if draft.exists():
-            shutil.rmtree(draft)
+        for left in place.folder.glob("data.new.*"):
+            shutil.rmtree(left, ignore_errors=True)
+        draft = place.folder / f"data.new.{secrets.token_hex(8)}"
         password = place.folder / "password.new"
         _write_for(place, password)
         try:
