@@ -1,0 +1,44 @@
+"""PORT. The truth about every task: rows, checkpoints, events, leases, in one transactional store.
+
+Terms
+    *durable*     synced to disk; every verb returns only then.
+    *fenced*      the write carries a Lease; it is refused with LeaseLost unless that claim owns the
+                  task at that moment.
+    *committed*   after each commit the store hands its wiring a `Committed`: the doorbells to ring.
+
+Verbs are intentions: each is one transaction, and does all of its change or none. Durations are in
+seconds and the store's own clock decides when they end; no worker's clock decides anything. The
+verbs may be called from several event loops at once.
+
+Every verb may raise StoreUnavailable; `submit` raises QueueFull where the others wait for room. A
+verb raises Conflict for an id, key or path that is taken, and Unwritable for what no table takes
+(text that is no Unicode, numbers beyond 64 bits); messages of progress and failures are mended
+instead, since they must not cost a task its end. A refused call harms no other that is written with
+it. A caller that is cancelled while its write is on the way may find it done; only a claim is taken
+back.
+
+Writes of one claim that are on the way together are done in this order: progress, checkpoints and
+artifacts, settle.
+"""
+
+from typing import Protocol
+
+from stagepost.store.accepting import Accepting
+from stagepost.store.claiming import Claiming
+from stagepost.store.keeping import Keeping
+from stagepost.store.keys import Keys
+from stagepost.store.reading import Reading
+
+__all__ = ["Accepting", "Claiming", "Keeping", "Keys", "Reading", "Store"]
+
+
+class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
+    """The whole port."""
+
+    async def ping(self) -> None:
+        """Return if the store can take writes now; raises StoreUnavailable with the reason."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was begun and let go of the store."""
+        ...
