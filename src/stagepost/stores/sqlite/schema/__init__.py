@@ -1,0 +1,34 @@
+"""The tables of the embedded store, and how an older file is brought up to date.
+
+What shapes them (measured, docs/performance.md): ids rise with time, so inserts land at the right
+edge of every b-tree; the pool is narrow and holds only what can be claimed; an index that changes
+with every task is paid for by every task, so the ones below are partial where they can be.
+"""
+
+from typing import Final
+
+import apsw
+
+from stagepost.stores.sqlite.schema.first import FIRST
+
+APPLICATION_ID: Final = 0x53544750
+"""Marks the file as ours ("STGP")."""
+
+MIGRATIONS: Final = (FIRST,)
+"""Script n brings a file from version n to n + 1. A landed script is never changed."""
+
+VERSION: Final = len(MIGRATIONS)
+
+
+def version_of(connection: apsw.Connection) -> int:
+    """The schema version that the file says it has; 0 for a new one."""
+    return int(connection.pragma("user_version"))
+
+
+def migrate(connection: apsw.Connection) -> None:
+    """Bring the file to VERSION, one transaction a step."""
+    for number in range(version_of(connection), VERSION):
+        with connection:
+            connection.execute(MIGRATIONS[number])
+            connection.pragma("user_version", number + 1)
+            connection.pragma("application_id", APPLICATION_ID)
