@@ -136,6 +136,14 @@ def reads(
     }
 
 
+def shared_lanes(wanted: Iterable[Queue]) -> dict[str, set[str]]:
+    """The tenants of those lanes in which more than one has something ready."""
+    tenants: dict[str, set[str]] = {}
+    for queue in wanted:
+        tenants.setdefault(queue.lane, set()).add(queue.tenant)
+    return {lane: found for lane, found in tenants.items() if len(found) > 1}
+
+
 def in_fair_order(
     rows: Mapping[Queue, Sequence[Row]],
     standings: Mapping[str, Standing],

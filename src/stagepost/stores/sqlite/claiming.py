@@ -104,7 +104,7 @@ class Claiming:
             queue: orjson.loads(tx.value(_CANDIDATES, (*queue, most)))
             for queue, most in wanted.items()
         }
-        shared = _shared(wanted)
+        shared = choosing.shared_lanes(wanted)
         standings = {lane: _standing(tx, lane, tenants) for lane, tenants in shared.items()}
         weights = self._weights(shared)
         ordered = choosing.in_fair_order(rows, standings, weights)
@@ -140,14 +140,6 @@ def _queues(tx: Transaction, lane: str, demand: Demand) -> list[Queue]:
     elif len(found) == most:
         windows[lane] = found[-1][1:]
     return found
-
-
-def _shared(wanted: dict[Queue, int]) -> dict[str, set[str]]:
-    """The tenants of those lanes in which more than one has something ready."""
-    tenants: dict[str, set[str]] = {}
-    for queue in wanted:
-        tenants.setdefault(queue.lane, set()).add(queue.tenant)
-    return {lane: found for lane, found in tenants.items() if len(found) > 1}
 
 
 def _standing(tx: Transaction, lane: str, tenants: set[str]) -> Standing:
