@@ -1,7 +1,8 @@
 """Whose turn it is. Pure bookkeeping, kept by each worker for its own claims."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 Row = TypeVar("Row")
@@ -23,6 +24,8 @@ class LaneTurns:
         self._stride = {lane: whole // weight for lane, weight in weights.items()}
         self._place = dict.fromkeys(weights, 0)
         self._latest = 0  # the place from which the last turn was taken
+        self.windows: dict[str, tuple[str, str]] = {}
+        """By lane: the tenant and type behind which to look next, where they are too many."""
 
     @property
     def lanes(self) -> tuple[str, ...]:
@@ -40,11 +43,19 @@ class LaneTurns:
             for lane, stride in self._stride.items()
         ]
 
-    def choose(self, available: Mapping[str, Sequence[Row]], slots: int) -> list[Row]:
+    def choose(
+        self,
+        available: Mapping[str, Sequence[Row]],
+        slots: int,
+        admits: Callable[[Row], bool] | None = None,
+    ) -> list[Row]:
         """Up to `slots` rows; each lane's are taken from its front.
 
-        A lane with more work than slots may pass only as many rows as there are slots.
+        A lane with more work than slots may pass only as many rows as there are slots, unless
+        `admits` refuses some: those are passed over, and spend no turn.
         """
+        if admits is not None:
+            return self._choose_admitted(available, slots, admits)
         busy = [lane for lane in self._stride if available.get(lane)]
         for lane in busy:
             self._place[lane] = max(self._place[lane], self._latest)
@@ -59,3 +70,22 @@ class LaneTurns:
             if taken[lane] == len(available[lane]):
                 busy.remove(lane)
         return chosen
+
+    def _choose_admitted(
+        self, available: Mapping[str, Sequence[Row]], slots: int, admits: Callable[[Row], bool]
+    ) -> list[Row]:
+        left = {lane: deque(rows) for lane, rows in available.items()}
+        chosen: list[Row] = []
+        while len(chosen) < slots:
+            ahead = {lane: [rows[0]] for lane, rows in left.items() if rows}
+            lane = self._next(ahead)
+            if lane is None:
+                break
+            row = left[lane].popleft()
+            if admits(row):
+                chosen += self.choose({lane: [row]}, 1)
+        return chosen
+
+    def _next(self, ahead: Mapping[str, Sequence[Row]]) -> str | None:
+        busy = [lane for lane in self._stride if ahead.get(lane)]
+        return min(busy, key=lambda lane: max(self._place[lane], self._latest), default=None)

@@ -4,6 +4,7 @@ The records on the path of every task are named tuples, since they are built ten
 times a second; the others are dataclasses.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -172,12 +173,17 @@ class Beat(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a worker asks for: free slots, whose turn it is among its lanes, types it can run."""
+    """What a worker asks for: free slots, whose turn it is among its lanes, types it can run.
+
+    `limits` says how many tasks of some types may run at once in the whole fleet, as their code has
+    it; a rule of the type goes before.
+    """
 
     worker_id: str
     slots: int
     turns: LaneTurns
     types: tuple[str, ...]
+    limits: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +233,8 @@ class Filter:
 class TaskView:
     """A task with what belongs to it, in one consistent read.
 
-    `position` counts the tasks of its lane before it, from 1, while it is QUEUED.
+    `position` is its place in its lane, from 1, while it is QUEUED: how many start before it if no
+    more come and every tenant has the same weight.
     """
 
     task: Task

@@ -13,7 +13,7 @@ from stagepost.bus import Committed
 from stagepost.errors import Conflict, LeaseLost
 from stagepost.records import Claimed, Demand, Idempotency
 from stagepost.store import Store
-from stagepost.stores.postgres.claiming import Claims
+from stagepost.stores.postgres.standing import Claims
 from stagepost.task import SETTLED, Status
 from support.postgres_worlds import PostgresWorlds
 from support.tasks import failed, succeeded

@@ -74,6 +74,7 @@ _tasks = st.fixed_dictionaries(
     {},
     optional={
         "lane": st.just("batch"),
+        "tenant": st.sampled_from(["acme", "bolt", "crane"]),
         "type": st.sampled_from(["review", "translate"]),
         "priority": st.sampled_from([-5, 5, 3_600]),
         "delay": st.sampled_from([0.5, 60.0]),

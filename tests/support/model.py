@@ -21,6 +21,7 @@ from stagepost.records import (
     Resume,
     SavedStep,
 )
+from stagepost.stores.choosing import STRIDE
 from stagepost.task import CancelRequest, Lease, Payload, Status, Task
 
 _TRIES = 32
@@ -38,10 +39,12 @@ class Model:
     steps: dict[str, list[SavedStep]] = field(default_factory=dict)
     failures: dict[str, list[FailureRecord]] = field(default_factory=dict)
     beats: dict[str, int] = field(default_factory=dict)
+    places: dict[tuple[str, str], int] = field(default_factory=dict)
+    latest: dict[str, int] = field(default_factory=dict)
     now: int = 0
 
     def pool(self, lane: str) -> list[Task]:
-        """A lane's tasks that can be claimed, in their order."""
+        """A lane's tasks that can be claimed, by their scores."""
         queued = [
             task
             for task in self.tasks.values()
@@ -54,8 +57,47 @@ class Model:
     def position(self, task_id: str) -> int | None:
         """A task's place in its lane, from 1."""
         task = self.tasks[task_id]
-        pool = self.pool(task.lane)
-        return pool.index(task) + 1 if task in pool else None
+        tenants = self.by_tenant(self.pool(task.lane))
+        own = tenants.pop(task.tenant, [])
+        if task not in own:
+            return None
+        ahead = own.index(task)
+        return ahead + sum(min(len(others), ahead + 1) for others in tenants.values()) + 1
+
+    @staticmethod
+    def by_tenant(tasks: Sequence[Task]) -> dict[str, list[Task]]:
+        """The tasks of each tenant."""
+        tenants: dict[str, list[Task]] = {}
+        for task in tasks:
+            tenants.setdefault(task.tenant, []).append(task)
+        return tenants
+
+    def fair(self, lane: str, tasks: Sequence[Task]) -> list[Task]:
+        """A lane's tasks in the order in which its tenants get their turns."""
+        tenants = self.by_tenant(tasks)
+        if len(tenants) == 1:
+            return list(tasks)
+        places = {
+            tenant: max(self.places.get((lane, tenant), 0), self.latest.get(lane, 0))
+            for tenant in tenants
+        }
+        turns = [
+            (places[tenant] + number * STRIDE, tenant, number)
+            for tenant, own in tenants.items()
+            for number in range(len(own))
+        ]
+        return [tenants[tenant][number] for _, tenant, number in sorted(turns)]
+
+    def give_turns(self, lane: str, shared: bool, taken: Sequence[Task]) -> None:  # noqa: FBT001
+        """The tenants of a lane move on, if they shared it."""
+        if not shared:
+            return
+        latest = self.latest.get(lane, 0)
+        for tenant, own in self.by_tenant(taken).items():
+            start = max(self.places.get((lane, tenant), 0), latest)
+            self.places[lane, tenant] = start + len(own) * STRIDE
+            last = self.places[lane, tenant] - STRIDE
+            self.latest[lane] = max(self.latest.get(lane, 0), last)
 
     def submit(self, new: NewTask) -> Status:
         """Accept a task."""
@@ -80,8 +122,13 @@ class Model:
                 lane: [task for task in self.pool(lane) if task.type in demand.types]
                 for lane in turns.lanes
             }
-            cut = {lane: tasks[: demand.slots] for lane, tasks in offered.items()}
+            cut = {lane: self.fair(lane, tasks)[: demand.slots] for lane, tasks in offered.items()}
             chosen = turns.choose(cut, demand.slots)
+            for lane, tasks in offered.items():
+                taken = [task for task in chosen if task.lane == lane]
+                self.give_turns(lane, len(self.by_tenant(tasks)) > 1, taken)
+                in_order = iter(sorted(taken, key=self.pool(lane).index))
+                chosen = [next(in_order) if task.lane == lane else task for task in chosen]
             for task in chosen:
                 if task.deadline <= self.now:
                     self._apply(lifecycle.expired(task, self.now))

@@ -22,6 +22,9 @@ from stagepost.task import Lease, Status, Task
 _FIXED: Final = {"id", "tenant", '"user"', "type", "lane", "created_at", "upload_bytes", "trace_id"}
 _COUNT: Final = len(TASK_NAMES)
 
+PLACE_TYPES: Final = ("text", "text", "text", "bigint", "uuid", "bigint", "bigint", "boolean")
+"""Of the columns of the pool, as `place_of` has them."""
+
 LOCKED: Final = f"SELECT {MS}, {TASK_COLUMNS} FROM tasks AS t WHERE"
 """The start of a statement that locks tasks, in the order of their ids: see `take`."""
 
@@ -47,23 +50,22 @@ WITH changed AS (
     INSERT INTO events (task_id, seq, kind, data, at)
     SELECT e.*, $1::bigint FROM unnest({_unnest(_NEXT, "uuid", "integer", "text", "text")}) AS e
 ), pooled AS (
-    INSERT INTO pool (lane, score, task_id, type, deadline, pooled_at, hard)
-    SELECT * FROM unnest({
-    _unnest(_NEXT + 4, *["text", "bigint", "uuid", "text", "bigint", "bigint", "boolean"])
-})
+    INSERT INTO pool (lane, tenant, type, score, task_id, deadline, pooled_at, hard)
+    SELECT * FROM unnest({_unnest(_NEXT + 4, *PLACE_TYPES)})
 ), unpooled AS (
     -- One that a claim holds is left to it: it finds the task changed, and drops the row.
     DELETE FROM pool WHERE ctid = ANY(ARRAY(
-        SELECT p.ctid FROM unnest({_unnest(_NEXT + 11, "text", "bigint", "uuid")}) AS l (a, b, c)
-        CROSS JOIN LATERAL (
-            SELECT ctid FROM pool WHERE lane = l.a AND score = l.b AND task_id = l.c
+        SELECT p.ctid FROM unnest({_unnest(_NEXT + 12, *PLACE_TYPES[:5])})
+            AS l (lane, tenant, type, score, task_id) CROSS JOIN LATERAL (
+            SELECT ctid FROM pool AS p WHERE p.lane = l.lane AND p.tenant = l.tenant
+                AND p.type = l.type AND p.score = l.score AND p.task_id = l.task_id
             FOR UPDATE SKIP LOCKED) AS p))
 ), over AS (
-    DELETE FROM claims WHERE lease_id = ANY(${_NEXT + 14}::uuid[])
+    DELETE FROM claims WHERE lease_id = ANY(${_NEXT + 17}::uuid[])
 )
 INSERT INTO failures (task_id, fence, attempt, kind, message, trace, at)
 SELECT f.*, $1::bigint FROM unnest({
-    _unnest(_NEXT + 15, "uuid", "integer", "integer", "text", "text", "text")
+    _unnest(_NEXT + 18, "uuid", "integer", "integer", "text", "text", "text")
 }) AS f
 ON CONFLICT (task_id, fence) DO UPDATE SET attempt = excluded.attempt, kind = excluded.kind,
     message = excluded.message, trace = excluded.trace, at = excluded.at"""
@@ -108,8 +110,8 @@ async def save(
         tx.moment.last,
         *columns_of(tasks),
         *_columns(4, facts_of(pairs)),
-        *_columns(7, map(place_of, entered)),
-        *_columns(3, (place_of(task)[:3] for task in left)),
+        *_columns(8, map(place_of, entered)),
+        *_columns(5, (place_of(task)[:5] for task in left)),
         list(over),
         *_columns(6, (_failure_of(*failure) for failure in failures)),
     )
@@ -126,12 +128,12 @@ def facts_of(pairs: Iterable[Pair]) -> list[tuple[str, int, str, str]]:
     return found
 
 
-def place_of(task: Task) -> tuple[str, int, str, str, int, int, bool]:
-    """A row of the pool."""
+def place_of(task: Task) -> tuple[str, str, str, int, str, int, int, bool]:
+    """A row of the pool; the first five say where it is."""
     assert task.pooled_at is not None
     score = task.pooled_at - task.priority * 1000
     at, hard = task.pooled_at, task.hard_deadline
-    return (task.lane, score, task.id, task.type, task.deadline, at, hard)
+    return (task.lane, task.tenant, task.type, score, task.id, task.deadline, at, hard)
 
 
 def announce(tx: Transaction, pairs: Iterable[Pair]) -> None:

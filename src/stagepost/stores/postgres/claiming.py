@@ -1,101 +1,95 @@
-"""Taking tasks from the pool, in one statement; and the claims that wait for something to take."""
+"""Taking tasks from the pool, in one statement unless rules hold something back."""
 
-import asyncio
-import logging
-import time
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Final
-
-from uuid_utils import uuid7
 
 from stagepost import lifecycle
 from stagepost.choice import LaneTurns
-from stagepost.errors import StoreUnavailable
 from stagepost.lifecycle import Change
 from stagepost.outcome import Drained
 from stagepost.records import Claimed, Demand
-from stagepost.stores.postgres import changes, refusals
-from stagepost.stores.postgres.answers import CLOSING, Answers, Bell, Intent
+from stagepost.stores.choosing import READS_PER_SLOT, STRIDE
+from stagepost.stores.postgres import careful, changes, queues, starting
 from stagepost.stores.postgres.rows import MS
+from stagepost.stores.postgres.ruling import KnownRules
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.task import Status, Task
-
-_log = logging.getLogger("stagepost.store")
 
 _LATE_ROUNDS: Final = 32
 """Tries to find one that is not past its deadline; what then is left is `expire_queued`'s."""
 
-MOST: Final = 1_000
-"""Tasks of one claim; a worker with more free slots asks again."""
+_NOW: Final = f"WITH RECURSIVE n AS MATERIALIZED (SELECT {MS} AS ms), "
 
-_CLAIM: Final = f"""
-WITH n AS MATERIALIZED (SELECT {MS} AS ms), turn AS MATERIALIZED (
+_SHARES: Final = f"""turn AS MATERIALIZED (
     SELECT t.* FROM unnest($4::text[], $5::bigint[], $6::bigint[])
         WITH ORDINALITY AS t (lane, place, stride, no)
     WHERE EXISTS (SELECT 1 FROM workers WHERE id = $2::uuid)
+), {
+    queues.WALK.format(
+        lane="turn.lane", start="turn", place="(''::text, ''::text)", most=starting.MOST_QUEUES
+    )
+}, usable AS MATERIALIZED (
+    SELECT q.lane, q.tenant, q.type, {STRIDE} / coalesce(r.weight, 1) AS stride,
+        greatest(coalesce(t.place, 0), coalesce(l.latest, 0)) AS place,
+        dense_rank() OVER (PARTITION BY q.lane ORDER BY q.tenant) AS nth
+    FROM queue AS q LEFT JOIN turns AS t ON t.lane = q.lane AND t.tenant = q.tenant
+        LEFT JOIN lane_turns AS l ON l.lane = q.lane
+        LEFT JOIN rules AS r ON r.kind = 'tenant' AND r.name = q.tenant
+    WHERE q.type = ANY($7::text[])
+), crowd AS MATERIALIZED (SELECT lane, max(nth) AS tenants FROM usable GROUP BY lane
+), ready AS (
+    SELECT u.lane, u.tenant, u.type, u.stride, u.place,
+        row_number() OVER (PARTITION BY u.lane, u.tenant ORDER BY c.score, c.task_id) - 1 AS nth
+    FROM usable AS u JOIN crowd USING (lane) CROSS JOIN LATERAL (
+        SELECT p.score, p.task_id FROM pool AS p
+        WHERE p.lane = u.lane AND p.tenant = u.tenant AND p.type = u.type
+        ORDER BY p.score, p.task_id
+        LIMIT least($8::integer, greatest(1, {READS_PER_SLOT} * $8::integer / crowd.tenants))
+    ) AS c
 ), share AS MATERIALIZED (
-    -- Whose turn it is, as `LaneTurns` has it: the lane furthest behind is next, again and again.
-    SELECT lane, no, count(*) AS many FROM (
-        SELECT turn.lane, turn.no FROM turn CROSS JOIN LATERAL (
-            SELECT row_number() OVER () AS nth FROM (
-                SELECT 1 FROM pool AS p WHERE p.lane = turn.lane AND p.type = ANY($7::text[])
-                ORDER BY p.score, p.task_id LIMIT $8::integer) AS ready) AS ready
-        ORDER BY turn.place + turn.stride * (ready.nth - 1), turn.no LIMIT $8::integer) AS turns
-    GROUP BY lane, no
+    -- Whose turn it is: of the lanes as `LaneTurns` has it, in a lane as `choosing` has it; the one
+    -- furthest behind is next, again and again.
+    SELECT lane, tenant, type, count(*) AS many FROM (
+        SELECT f.lane, f.tenant, f.type FROM (
+            SELECT lane, tenant, type, row_number() OVER (
+                PARTITION BY lane ORDER BY place + stride * nth, tenant, nth) AS nth
+            FROM ready) AS f JOIN turn ON turn.lane = f.lane
+        ORDER BY turn.place + turn.stride * (f.nth - 1), turn.no LIMIT $8::integer) AS turns
+    GROUP BY lane, tenant, type
 ), chosen AS MATERIALIZED (
     SELECT c.* FROM share CROSS JOIN LATERAL (
-        SELECT p.ctid AS place, p.lane, p.score, p.task_id, p.deadline FROM pool AS p
-        WHERE p.lane = share.lane AND p.type = ANY($7::text[])
+        SELECT p.ctid AS place, p.lane, p.tenant, p.score, p.task_id, p.deadline FROM pool AS p
+        WHERE p.lane = share.lane AND p.tenant = share.tenant AND p.type = share.type
         ORDER BY p.score, p.task_id LIMIT share.many FOR UPDATE SKIP LOCKED) AS c
-), gone AS (
-    DELETE FROM pool WHERE ctid = ANY(ARRAY(SELECT place FROM chosen, n WHERE deadline > n.ms))
-    RETURNING task_id, lane, score
-), started AS (
-    UPDATE tasks AS t SET status = 'RUNNING', fence = t.fence + 1, lease_id = $3::uuid,
-        worker_id = $2::uuid, pooled_at = NULL, started_at = coalesce(t.started_at, n.ms),
-        seq = t.seq + 1
-    FROM gone, n WHERE t.id = gone.task_id AND t.status = 'QUEUED'
-    RETURNING gone.lane AS from_lane, gone.score, t.id, t.fence, t.tenant, t."user", t.type, t.lane,
-        t.attempt, t.max_attempts, t.deadline - n.ms AS time_left, t.progress, t.step,
-        t.saved_steps, t.lost_claims, t.waits, t.trace_id, t.seq, t.input
-), told AS (
-    INSERT INTO events (task_id, seq, kind, data, at)
-    SELECT id, seq, 'started', '{{"attempt":' || attempt || '}}', n.ms FROM started, n
-), noted AS (
-    INSERT INTO claims (lease_id, worker_id, tasks)
-    SELECT $3::uuid, $2::uuid, array_agg(id) FROM started HAVING count(*) > 0
-)
-SELECT n.ms, (SELECT count(*) FROM chosen) AS chosen, found.*
-FROM n LEFT JOIN (
-    SELECT false AS late, started.* FROM started UNION ALL
-    SELECT true, lane, score, task_id, {", ".join(["NULL"] * 16)} FROM chosen, n
-    WHERE deadline <= n.ms) AS found ON true
-ORDER BY found.score, found.id"""
-"""What is chosen but neither started nor late had left the pool before: it is passed over."""
+), """
 
+_CLAIM: Final = (
+    _NOW
+    + _SHARES
+    + starting.START
+    % "(SELECT max(tenants) FROM crowd) AS tenants, (SELECT max(no) FROM queue) AS queues"
+)
 _OF_LEASE: Final = f"""{changes.LOCKED} t.id = ANY(ARRAY(
         SELECT unnest(tasks) FROM claims WHERE lease_id = $2::uuid))
     AND t.lease_id = $2::uuid AND t.status = 'RUNNING' ORDER BY t.id FOR UPDATE OF t"""
 
 
-async def claim(tx: Transaction, demand: Demand, lease_id: str) -> Sequence[Claimed]:
+async def claim(
+    tx: Transaction, demand: Demand, lease_id: str, known: KnownRules
+) -> Sequence[Claimed]:
     """Tasks for a worker, each with this lease."""
     if tx.again:
         await give_back(tx, lease_id)
-    standing = demand.turns.standing()
-    slots = min(demand.slots, MOST)
-    row = (
-        demand.worker_id, lease_id, *map(list, zip(*standing, strict=True)), list(demand.types),
-        slots,
-    )  # fmt: skip
+    await known.refresh(tx.connection)
     for _ in range(_LATE_ROUNDS):
-        found = await tx.connection.fetch(_CLAIM, tx.moment.last, *row)
-        tx.moment.saw(found[0][0])
-        if not found[0][1]:
+        if known.rules.restrict or demand.limits or known.crowded:
+            found = await careful.take(tx, demand, lease_id, known)
+        else:
+            found = await _take(tx, demand, lease_id, known)
+        if not found:
             return ()
-        in_time = await _in_time(tx, _in_turn(demand.turns, found, slots))
+        in_time = await _in_time(tx, found)
         claimed = [_claimed(record, lease_id) for record in in_time]
         if claimed:
             _announce(tx, claimed)
@@ -103,22 +97,40 @@ async def claim(tx: Transaction, demand: Demand, lease_id: str) -> Sequence[Clai
     return ()
 
 
+async def _take(tx: Transaction, demand: Demand, lease_id: str, known: KnownRules) -> list[Any]:
+    """What a claim takes that nothing holds back."""
+    slots = min(demand.slots, starting.MOST)
+    standing = map(list, zip(*demand.turns.standing(), strict=True))
+    found = await tx.connection.fetch(
+        _CLAIM, tx.moment.last, demand.worker_id, lease_id, *standing, list(demand.types), slots
+    )
+    now, many, tenants, queues = found[0][:4]
+    tx.moment.saw(now)
+    known.crowded = (queues or 0) >= starting.MOST_QUEUES
+    if not many:
+        return []
+    chosen = _in_turn(demand.turns, found, slots)
+    if (tenants or 0) > 1:
+        tx.turns.update((record[5], record[9]) for record in chosen)
+    return chosen
+
+
 def _in_turn(turns: LaneTurns, found: list[Any], slots: int) -> list[Any]:
     available: dict[str, list[Any]] = {}
     for record in found:
-        if record[5] is not None:
-            available.setdefault(record[3], []).append(record)
+        if record[starting.ID] is not None:
+            available.setdefault(record[5], []).append(record)
     return turns.choose(available, slots)
 
 
 async def _in_time(tx: Transaction, chosen: list[Any]) -> list[Any]:
-    late = [str(record[5]) for record in chosen if record[2]]
+    late = [str(record[starting.ID]) for record in chosen if record[4]]
     if not late:
         return chosen
     async with tx.connection.transaction():
         tasks = await changes.lock(tx, late)
         await changes.change_each(tx, tasks.values(), expired_if_queued)
-    return [record for record in chosen if not record[2]]
+    return [record for record in chosen if not record[4]]
 
 
 def expired_if_queued(task: Task, now: int) -> Change | None:
@@ -128,7 +140,7 @@ def expired_if_queued(task: Task, now: int) -> Change | None:
 
 
 def _claimed(record: Any, lease_id: str) -> Claimed:
-    id_, fence, *rest = record[5:]
+    id_, fence, *rest = record[starting.ID :]
     return Claimed(str(id_), fence, lease_id, *rest)
 
 
@@ -147,94 +159,32 @@ async def give_back(tx: Transaction, lease_id: str) -> None:
         await changes.save(tx, pairs, over=[lease_id])
 
 
-@dataclass(slots=True, eq=False)
-class _Wish(Intent):
-    until: float = 0.0
-    """The monotonic time up to which an empty answer is held back."""
+_ADVANCE: Final = f"""
+WITH soon AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS off
+), r AS MATERIALIZED (
+    SELECT g.lane, g.tenant, {STRIDE} / coalesce(u.weight, 1) AS stride,
+        g.many * ({STRIDE} / coalesce(u.weight, 1)) AS spent, coalesce(l.latest, 0) AS latest
+    FROM soon CROSS JOIN unnest($1::text[], $2::text[], $3::bigint[]) AS g (lane, tenant, many)
+        LEFT JOIN rules AS u ON u.kind = 'tenant' AND u.name = g.tenant
+        LEFT JOIN lane_turns AS l ON l.lane = g.lane
+), moved AS (
+    INSERT INTO turns AS t (lane, tenant, place, spent)
+    SELECT lane, tenant, latest + spent, spent FROM r ORDER BY lane, tenant
+    ON CONFLICT (lane, tenant) DO UPDATE SET spent = t.spent + excluded.spent,
+        place = greatest(t.place + excluded.spent, excluded.place)
+    RETURNING lane, tenant, place
+)
+INSERT INTO lane_turns AS l (lane, latest)
+SELECT lane, max(moved.place - r.stride) FROM moved JOIN r USING (lane, tenant)
+GROUP BY lane ORDER BY lane
+ON CONFLICT (lane) DO UPDATE SET latest = greatest(l.latest, excluded.latest)"""
+"""A lost one makes nothing worse than a turn more for somebody, so no disk is waited for."""
 
 
-class Claims:
-    """The loop that serves claims, in their order.
+async def advance(tx: Transaction, taken: Counter[tuple[str, str]]) -> None:
+    """The tenants of shared lanes move on by what each was given: (lane, tenant) and how many.
 
-    A claim that finds nothing waits, and is tried again when something has come into the pool: at
-    once if it came from here or `wake` says so, and within `SWEEP` seconds in any case. `serve`
-    is given a demand and the lease of what it takes.
+    Not in the claim's own transaction, where the claims of other workers would wait for its end.
     """
-
-    SWEEP: Final = 1.0
-
-    def __init__(
-        self,
-        home: asyncio.AbstractEventLoop,
-        serve: Callable[[Demand, str], Any],
-        answers: Answers,
-    ) -> None:
-        self._home = home
-        self._serve = serve
-        self._answers = answers
-        self._arrived: deque[_Wish] = deque()
-        self._standing: list[_Wish] = []
-        self._bell = Bell(home)
-        self._pooled = False
-        self._closing = False
-        self._loop = home.create_task(self._run(), name="store-claims")
-
-    def put(self, demand: Demand, wait: float) -> "asyncio.Future[Any]":
-        """Queue a claim; the future has what it took."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
-        if self._closing:
-            future.set_exception(StoreUnavailable(CLOSING))
-            return future
-        self._arrived.append(_Wish(demand, 0, future, time.monotonic() + wait if wait else 0.0))
-        self._bell.ring(at_home=loop is self._home)
-        return future
-
-    def wake(self) -> None:
-        """Something has come into the pool."""
-        self._pooled = True
-        if self._standing or self._arrived:
-            self._bell.ring(at_home=True)
-
-    async def close(self) -> None:
-        """End the loop; what waits is answered with nothing."""
-        self._closing = True
-        self._bell.ring(at_home=True)
-        await self._loop
-        left = [*self._standing, *self._arrived]
-        self._standing = []
-        self._arrived.clear()
-        self._answers.give([(wish, ()) for wish in left])
-
-    async def _run(self) -> None:
-        while not self._closing:
-            await self._bell.heard(self._patience())
-            await self._serve_all()
-
-    def _patience(self) -> float | None:
-        if not self._standing:
-            return None
-        ends = min(wish.until for wish in self._standing) - time.monotonic()
-        return max(0.0, min(ends, self.SWEEP))
-
-    async def _serve_all(self) -> None:
-        new = {id(wish) for wish in self._arrived}
-        wishes = [*self._standing, *self._arrived]
-        self._arrived.clear()
-        all_of_them = self._pooled or not new
-        self._pooled = False
-        self._standing = [wish for wish in wishes if not wish.abandoned]
-        for wish in list(self._standing):
-            served = all_of_them or id(wish) in new
-            found = await self._try(wish) if served and not wish.abandoned else ()
-            if found or wish.until <= time.monotonic():
-                self._standing.remove(wish)
-                self._answers.give([(wish, found)])
-
-    async def _try(self, wish: _Wish) -> Any:
-        try:
-            return await self._serve(wish.argument, str(uuid7()))
-        except Exception as error:  # noqa: BLE001  # the loop must outlive any claim
-            told = refusals.refusal(error)
-            _log.warning("a claim was refused: %s", told)
-            return told
+    rows = [(lane, tenant, many) for (lane, tenant), many in sorted(taken.items())]
+    await tx.connection.execute(_ADVANCE, *map(list, zip(*rows, strict=True)))

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -11,13 +12,14 @@ from stagepost.clock import Clock
 from stagepost.errors import QueueFull, StoreUnavailable
 from stagepost.outcome import Drained
 from stagepost.records import Claimed, Demand, LaneRecord
-from stagepost.stores.postgres import claiming, refusals, settling, submitting
+from stagepost.stores.postgres import claiming, refusals, settling, standing, submitting
 from stagepost.stores.postgres.address import Address
 from stagepost.stores.postgres.answers import CLOSING, Answers, Intent, Results
 from stagepost.stores.postgres.connections import Backend, Connections
 from stagepost.stores.postgres.doorbells import Doorbells
 from stagepost.stores.postgres.held import Held
 from stagepost.stores.postgres.lane import Lane
+from stagepost.stores.postgres.ruling import KnownRules
 from stagepost.stores.postgres.settling import Kind, Write
 from stagepost.stores.postgres.transaction import InDoubt, Moment, Transaction, Work, perform
 from stagepost.stores.rates import Rates
@@ -51,6 +53,8 @@ class Engine:
         self._committed = committed
         self.moment = Moment()
         self._held = Held()
+        self._rules = KnownRules()
+        self._held_back = False
         self._rates = Rates(clock)
         self._doubtful: list[tuple[str, InDoubt]] = []
         self.closing = False
@@ -62,7 +66,7 @@ class Engine:
         self._writes = Lane(
             "writes", home, self._write_writes, answers, separate=settling.second_ends
         )
-        self._claims = claiming.Claims(home, self._serve, Answers(home, self._take_back))
+        self._claims = standing.Claims(home, self._serve, Answers(home, self._take_back))
         self._doorbells = Doorbells(
             home, self._connections, address.schema, self._claims.wake, self._rates.count
         )
@@ -106,6 +110,14 @@ class Engine:
     async def read(self, read: Callable[[Backend], Awaitable[Answer]]) -> Answer:
         """A read's answer."""
         return await self._at_home(lambda: self._read(read))
+
+    def rules_changed(self) -> None:
+        """A rule was changed: claim by it from now on."""
+        self._home.call_soon_threadsafe(self._claim_anew)
+
+    def _claim_anew(self) -> None:
+        self._rules.forget()
+        self._claims.wake()
 
     def rated(self, records: Sequence[LaneRecord]) -> Sequence[LaneRecord]:
         """The records with their lanes' rates."""
@@ -192,6 +204,9 @@ class Engine:
             self._connections, self.moment, lambda tx: settling.write(tx, writes, self._held)
         )
         self._announce(transaction)
+        if self._held_back:
+            # What a rule held back may start once something else has ended.
+            self._claims.wake()
         return list(zip(batch, answers, strict=True))
 
     async def _serve(self, demand: Demand, lease_id: str) -> Sequence[Claimed]:
@@ -200,14 +215,23 @@ class Engine:
             transaction, claimed = await perform(
                 self._connections,
                 self.moment,
-                lambda tx: claiming.claim(tx, demand, lease_id),
+                lambda tx: claiming.claim(tx, demand, lease_id, self._rules),
             )
         except InDoubt as error:
             self._doubtful.append((lease_id, error))
             raise
         self._held.took(lease_id, {task.task_id: (task.type, task.lane) for task in claimed})
+        self._held_back = transaction.held_back
         self._announce(transaction)
+        if transaction.turns:
+            await self._advance(transaction.turns)
         return claimed
+
+    async def _advance(self, taken: Counter[tuple[str, str]]) -> None:
+        try:
+            await perform(self._connections, self.moment, lambda tx: claiming.advance(tx, taken))
+        except Exception as error:  # noqa: BLE001  # the claim is made, and nobody may lose it
+            _log.warning("the turns of tenants were not noted: %s", refusals.reason(error))
 
     async def _settle_doubts(self) -> None:
         """Give back what earlier claims have taken that nobody has heard of."""

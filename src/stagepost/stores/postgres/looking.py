@@ -6,20 +6,13 @@ from typing import Any, Final
 import orjson
 
 from stagepost.records import ApiKey, LaneRecord, WorkerRecord
+from stagepost.stores.postgres import queues
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.rows import MS
 
-_COUNTED: Final = 10_000
-"""Rows looked at most for the oldest of a lane."""
-
 _LANES: Final = f"""
 SELECT l.name, (SELECT count(*) FROM pool AS p WHERE p.lane = l.name), coalesce(r.many, 0),
-    -- A head start moves a task before older ones; behind the first one's instant none is older.
-    (SELECT min(o.pooled_at) FROM (
-        SELECT p.pooled_at FROM pool AS p WHERE p.lane = l.name AND p.score <= (
-            SELECT f.pooled_at FROM pool AS f WHERE f.lane = l.name
-            ORDER BY f.score, f.task_id LIMIT 1)
-        ORDER BY p.score, p.task_id LIMIT {_COUNTED}) AS o)
+    {queues.OLDEST}
 FROM unnest($1::text[]) WITH ORDINALITY AS l (name, no) LEFT JOIN (
     SELECT t.lane, count(*) AS many FROM claims AS c CROSS JOIN LATERAL unnest(c.tasks) AS u (id)
     JOIN tasks AS t ON t.id = u.id AND t.lease_id = c.lease_id

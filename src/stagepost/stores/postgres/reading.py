@@ -16,22 +16,17 @@ from stagepost.records import (
     TaskView,
     UploadRecord,
 )
+from stagepost.stores.postgres import queues
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.rows import TASK_COLUMNS, known, task_of
 from stagepost.stores.rows import TASK_FIELDS, event_of, payload_of
 from stagepost.task import Payload, Status, Task
 
-_QUEUE_COUNTED: Final = 10_000
-"""Places counted at most; behind that a position is this number plus one."""
-
 _VIEW: Final = f"""
 SELECT {TASK_COLUMNS}, t.result, t.result_size, t.result_blob, t.input,
     CASE WHEN t.tagged THEN ARRAY(
         SELECT tag FROM tags WHERE task_id = t.id ORDER BY tag) END,
-    CASE WHEN t.status = 'QUEUED' THEN (SELECT count(*) FROM (
-        SELECT 1 FROM pool AS p WHERE p.lane = t.lane
-            AND (p.score, p.task_id) < (t.pooled_at - t.priority::bigint * 1000, t.id)
-        ORDER BY p.score, p.task_id LIMIT {_QUEUE_COUNTED}) AS ahead) + 1 END
+    CASE WHEN t.status = 'QUEUED' THEN {queues.POSITION} END
 FROM tasks AS t WHERE t.id = $1::uuid"""
 
 _NEWS: Final = """

@@ -37,10 +37,10 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS (
     SELECT r.id, tenant, "user", type, lane, 'QUEUED', n.ms, n.ms + ttl, ttl, max_attempts, n.ms,
         n.ms, 1, trace_id, input
     FROM r, n ON CONFLICT (id) DO NOTHING
-    RETURNING id, lane, type, created_at, deadline
+    RETURNING id, lane, tenant, type, created_at, deadline
 ), pooled AS (
-    INSERT INTO pool (lane, score, task_id, type, deadline, pooled_at, hard)
-    SELECT lane, created_at, id, type, deadline, created_at, false FROM kept
+    INSERT INTO pool (lane, tenant, type, score, task_id, deadline, pooled_at, hard)
+    SELECT lane, tenant, type, created_at, id, deadline, created_at, false FROM kept
 ), told AS (
     INSERT INTO events (task_id, seq, kind, data, at)
     SELECT id, 1, 'queued', '{{"reason":"submitted"}}', created_at FROM kept
@@ -63,9 +63,9 @@ INSERT INTO tasks ({", ".join(TASK_NAMES)}, dead, tagged, input) SELECT * FROM u
 ON CONFLICT (id) DO NOTHING RETURNING id"""
 
 _POOL: Final = """
-INSERT INTO pool (lane, score, task_id, type, deadline, pooled_at, hard)
-SELECT * FROM unnest($1::text[], $2::bigint[], $3::uuid[], $4::text[], $5::bigint[], $6::bigint[],
-    $7::boolean[])"""
+INSERT INTO pool (lane, tenant, type, score, task_id, deadline, pooled_at, hard)
+SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::uuid[], $6::bigint[],
+    $7::bigint[], $8::boolean[])"""
 _EVENTS: Final = """
 INSERT INTO events (task_id, seq, kind, data, at)
 SELECT e.*, $1::bigint FROM unnest($2::uuid[], $3::integer[], $4::text[], $5::text[]) AS e"""

@@ -63,6 +63,10 @@ class Transaction:
         self.counts: Counter[tuple[str, str, str]] = Counter()
         self.pooled: set[str] = set()
         """Lanes whose pool has got something."""
+        self.turns: Counter[tuple[str, str]] = Counter()
+        """What was claimed in lanes that tenants share, by (lane, tenant)."""
+        self.held_back = False
+        """A claim has found something that a rule holds back."""
         self.over: list[tuple[str, str]] = []
         """(lease, task) of the claims that have ended."""
 

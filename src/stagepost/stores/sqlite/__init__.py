@@ -42,9 +42,11 @@ from stagepost.records import (
 from stagepost.stores.rates import Rates
 from stagepost.stores.sqlite import bulk, changes, life, reading, submitting
 from stagepost.stores.sqlite.checkpointer import Checkpointer
+from stagepost.stores.sqlite.claiming import Claiming
 from stagepost.stores.sqlite.folder import DataFolder, Place, open_writer
 from stagepost.stores.sqlite.intents import Intent, Kind
 from stagepost.stores.sqlite.readers import Readers
+from stagepost.stores.sqlite.rules import SqliteRules
 from stagepost.stores.sqlite.writer import Writer
 from stagepost.task import CancelRequest, Lease, Payload, Task
 
@@ -77,6 +79,8 @@ class SqliteStore:
         place = Place(self._folder.database)
         self._writer = Writer(self._connection, clock, announce, self._checkpointer, place)
         self._readers = Readers(self._folder.database)
+        self._claiming = Claiming()
+        self.rules = SqliteRules(self._writer, self._readers)
         self._scanned_at = 0
 
     # Accepting
@@ -133,7 +137,7 @@ class SqliteStore:
     async def claim(self, demand: Demand, *, wait: float = 0.0) -> Sequence[Claimed]:
         """Take tasks from the pool."""
         claimed: Sequence[Claimed] = await self._writer.call(
-            Kind.CLAIM, bulk.claim, demand, wait=wait, undo=_give_back
+            Kind.CLAIM, self._claiming.claim, demand, wait=wait, undo=_give_back
         )
         return claimed
 

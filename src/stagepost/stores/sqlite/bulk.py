@@ -17,12 +17,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import orjson
-from uuid_utils import uuid7
 
-from stagepost import lifecycle
 from stagepost.errors import Conflict
 from stagepost.outcome import Succeeded
-from stagepost.records import Checkpoint, Claimed, Demand, ProgressNote
+from stagepost.records import Checkpoint, ProgressNote
 from stagepost.stores.rows import json, mended
 from stagepost.stores.sqlite import changes
 from stagepost.stores.sqlite.transaction import Transaction
@@ -87,37 +85,6 @@ _SUCCEED: Final = f"""
 UPDATE tasks SET status = 'COMPLETED', lease_id = NULL, worker_id = NULL, progress = 100,
     cancel = NULL, failure_kind = NULL, error_message = NULL, seq = seq + 1, ended_at = ?2,
     result = j.value->>3, result_size = j.value->>4, result_blob = j.value->>5 {_CHANGED}"""
-
-_CANDIDATES: Final = """
-SELECT json_group_array(json_array(lane, score, task_id, deadline)) FROM (
-    SELECT lane, score, task_id, deadline FROM pool
-    WHERE lane = ?1 AND type IN (SELECT value FROM json_each(?2))
-    ORDER BY score, task_id LIMIT ?3)"""
-
-_LATE_ROUNDS: Final = 32
-"""Tries to find one that is not past its deadline; what then is left is `expire_queued`'s."""
-
-_LEAVE_POOL: Final = """
-DELETE FROM pool WHERE lane = ?1 AND (score, task_id) <= (?3, ?4)
-    AND type IN (SELECT value FROM json_each(?2))"""
-"""What is chosen in a lane are its first candidates, up to the last one chosen."""
-
-_CLAIM: Final = """
-UPDATE tasks SET status = 'RUNNING', fence = fence + 1, lease_id = ?2, worker_id = ?3,
-    pooled_at = NULL, started_at = coalesce(started_at, ?4), seq = seq + 1
-FROM json_each(?1) AS j WHERE tasks.id = j.value AND tasks.status = 'QUEUED'"""
-
-_STARTED_EVENTS: Final = """
-INSERT INTO events (task_id, seq, kind, data, at)
-SELECT t.id, t.seq, 'started', '{"attempt":' || t.attempt || '}', ?3
-FROM json_each(?1) AS j CROSS JOIN tasks AS t ON t.id = j.value AND t.lease_id = ?2"""
-
-_CLAIMED: Final = """
-SELECT json_group_array(json_array(t.id, t.fence, t.lease_id, t.tenant, t.user, t.type, t.lane,
-    t.attempt, t.max_attempts, t.deadline - ?3, t.progress, t.step, t.saved_steps, t.lost_claims,
-    t.waits, t.trace_id, t.seq,
-    coalesce(t.input, (SELECT body FROM inputs WHERE task_id = t.id))))
-FROM json_each(?1) AS j CROSS JOIN tasks AS t ON t.id = j.value AND t.lease_id = ?2"""
 
 
 class _Verb(NamedTuple):
@@ -233,52 +200,6 @@ def _write(tx: Transaction, verb: _Verb, arguments: list[Fenced]) -> Collection[
     ids = [lease.task_id for lease, _, _ in arguments]
     tx.events += ids if owners is None else [task_id for task_id in ids if task_id in owners]
     return owners
-
-
-def claim(tx: Transaction, arguments: list[Demand]) -> Sequence[Sequence[Claimed]]:
-    """Tasks for workers, one after the other: each changes what the next may take."""
-    return [_claim_one(tx, demand) for demand in arguments]
-
-
-def _claim_one(tx: Transaction, demand: Demand) -> Sequence[Claimed]:
-    if tx.row("SELECT 1 FROM workers WHERE id = ?", (demand.worker_id,)) is None:
-        return ()
-    types = json(demand.types)
-    for _ in range(_LATE_ROUNDS):
-        available = {
-            lane: orjson.loads(tx.value(_CANDIDATES, (lane, types, demand.slots)))
-            for lane in demand.turns.lanes
-        }
-        chosen = demand.turns.choose(available, demand.slots)
-        if not chosen:
-            return ()
-        for lane, last in {row[0]: row for row in chosen}.items():
-            tx.execute(_LEAVE_POOL, (lane, types, last[1], last[2]))
-        in_time = _in_time(tx, chosen)
-        if in_time:
-            return _start(tx, json([row[2] for row in in_time]), demand.worker_id)
-    return ()
-
-
-def _in_time(tx: Transaction, chosen: list[list[Any]]) -> list[list[Any]]:
-    late = [row[2] for row in chosen if row[3] <= tx.now]
-    if not late:
-        return chosen
-    changes.apply_each(tx, late, lifecycle.expired)
-    return [row for row in chosen if row[3] > tx.now]
-
-
-def _start(tx: Transaction, ids: str, worker_id: str) -> Sequence[Claimed]:
-    lease_id = str(uuid7())
-    tx.execute(_CLAIM, (ids, lease_id, worker_id, tx.now))
-    tx.execute(_STARTED_EVENTS, (ids, lease_id, tx.now))
-    found = orjson.loads(tx.value(_CLAIMED, (ids, lease_id, tx.now)))
-    claimed = list(map(Claimed._make, found))
-    tx.events += [claim.task_id for claim in claimed]
-    places = {claim.task_id: (claim.type, claim.lane) for claim in claimed}
-    tx.count("started", places.values())
-    tx.running.update(places)
-    return claimed
 
 
 def _refusals(arguments: list[Fenced], owners: Collection[str] | None) -> list[Conflict | None]:

@@ -81,14 +81,18 @@ def _score(task: Task) -> int:
 
 
 def _enter_pool(tx: Transaction, task: Task) -> None:
-    row = (task.lane, _score(task), task.id, task.type, task.deadline, int(task.hard_deadline))
-    tx.execute("INSERT INTO pool VALUES (?, ?, ?, ?, ?, ?)", row)
+    late = (task.deadline, int(task.hard_deadline))
+    row = (task.lane, task.tenant, task.type, _score(task), task.id, *late)
+    tx.execute("INSERT INTO pool VALUES (?, ?, ?, ?, ?, ?, ?)", row)
     tx.pooled = True
 
 
 def _leave_pool(tx: Transaction, task: Task) -> None:
-    key = (task.lane, _score(task), task.id)
-    tx.execute("DELETE FROM pool WHERE lane = ? AND score = ? AND task_id = ?", key)
+    tx.execute(
+        """DELETE FROM pool
+           WHERE lane = ? AND tenant = ? AND type = ? AND score = ? AND task_id = ?""",
+        (task.lane, task.tenant, task.type, _score(task), task.id),
+    )
 
 
 def keep_blob(tx: Transaction, key: str) -> None:

@@ -30,19 +30,13 @@ from stagepost.stores.rows import (
     payload_of,
     task_of,
 )
+from stagepost.stores.sqlite import queues
 from stagepost.task import Payload, Status, Task
-
-_QUEUE_COUNTED: Final = 10_000
-"""Places counted at most; behind that a position is this number plus one."""
 
 _VIEW: Final = f"""
 SELECT {TASK_COLUMNS}, result, result_size, result_blob,
     coalesce(input, (SELECT body FROM inputs WHERE task_id = id)), tagged
 FROM tasks WHERE id = ?"""
-
-_POSITION: Final = """
-SELECT count(*) FROM (SELECT 1 FROM pool WHERE lane = ?1 AND (score, task_id) < (?2, ?3)
-    ORDER BY score, task_id LIMIT ?4)"""
 
 
 def view(db: apsw.Connection, task_id: str, scope: Scope) -> TaskView:
@@ -60,11 +54,8 @@ def view(db: apsw.Connection, task_id: str, scope: Scope) -> TaskView:
 
 
 def _position(db: apsw.Connection, task: Task) -> int | None:
-    if task.status is not Status.QUEUED or task.pooled_at is None:
-        return None
-    score = task.pooled_at - task.priority * 1000
-    ahead = db.execute(_POSITION, (task.lane, score, task.id, _QUEUE_COUNTED)).get
-    return int(ahead) + 1
+    queued = task.status is Status.QUEUED and task.pooled_at is not None
+    return queues.position(db, task) if queued else None
 
 
 def find(db: apsw.Connection, scope: Scope, where: Filter) -> Sequence[Task]:
@@ -229,28 +220,9 @@ def lanes(db: apsw.Connection, names: Sequence[str]) -> Sequence[LaneRecord]:
     records = []
     for name in names:
         queued = db.execute("SELECT count(*) FROM pool WHERE lane = ?", (name,)).get
-        oldest = _oldest(db, name)
+        oldest = queues.oldest(db, name)
         records.append(LaneRecord(name, queued, running.get(name, 0), oldest))
     return records
-
-
-def _oldest(db: apsw.Connection, lane: str) -> int | None:
-    """When the task that has waited longest came into the pool.
-
-    A head start moves a task before older ones; behind the score of the oldest seen so far there
-    can be none, so that this looks at few more than the tasks with a head start.
-    """
-    oldest: int | None = None
-    rows = db.execute(
-        """SELECT p.score, t.pooled_at FROM pool AS p JOIN tasks AS t ON t.id = p.task_id
-           WHERE p.lane = ? ORDER BY p.score, p.task_id LIMIT ?""",
-        (lane, _QUEUE_COUNTED),
-    )
-    for score, pooled_at in rows:
-        if oldest is not None and score >= oldest:
-            break
-        oldest = pooled_at if oldest is None else min(oldest, pooled_at)
-    return oldest
 
 
 def workers(db: apsw.Connection) -> Sequence[WorkerRecord]:

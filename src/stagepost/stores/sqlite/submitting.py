@@ -24,8 +24,9 @@ SELECT value->>0, value->>1, value->>2, value->>3, value->>4, 'QUEUED', ?2,
 FROM json_each(?1)"""
 
 _POOL: Final = """
-INSERT INTO pool (lane, score, task_id, type, deadline, hard)
-SELECT value->>4, ?2, value->>0, value->>3, ?2 + CAST(round(1000 * (value->>7)) AS INTEGER), 0
+INSERT INTO pool (lane, tenant, type, score, task_id, deadline, hard)
+SELECT value->>4, value->>1, value->>3, ?2, value->>0,
+    ?2 + CAST(round(1000 * (value->>7)) AS INTEGER), 0
 FROM json_each(?1)"""
 
 _EVENTS: Final = """

@@ -30,6 +30,8 @@ class Transaction:
         """Facts by (type, lane, kind); see Committed."""
         self.pooled = False
         """Set when something was put into the pool."""
+        self.held_back = False
+        """Set when a claim found something that a rule holds back."""
 
     def execute(self, statement: str, bindings: Sequence[Any] = ()) -> None:
         """Run a statement whose rows nobody wants."""

@@ -61,6 +61,7 @@ class Writer:
         self._inbox = Inbox()
         self._standing: list[Intent] = []  # claims that found nothing yet
         self._running: dict[str, tuple[str, str]] = {}
+        self._held_back = False
         self._closing = False
         self._ended = False
         self.broken: str | None = None
@@ -206,13 +207,16 @@ class Writer:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             results = apply(transaction, others)
-            wanting = self._standing if transaction.pooled else claims
+            # What a rule held back may start once something else has ended.
+            wanting = self._standing if transaction.pooled or self._held_back else claims
             served = apply(transaction, [intent for intent in wanting if not intent.abandoned])
             self._connection.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
+        if wanting:
+            self._held_back = transaction.held_back
         # A claim that found nothing is not answered yet.
         return transaction, results + [(intent, found) for intent, found in served if found]
 

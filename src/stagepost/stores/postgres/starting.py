@@ -1,0 +1,42 @@
+"""The end of every claim: what was chosen leaves the pool and is started."""
+
+from typing import Final
+
+MOST: Final = 1_000
+"""Tasks of one claim; a worker with more free slots asks again."""
+
+MOST_QUEUES: Final = 256
+"""Queues of a lane that one statement looks at; where there are more, see `careful`."""
+
+ID: Final = 7
+"""The place of the id in what START answers."""
+
+START: Final = f"""gone AS (
+    DELETE FROM pool WHERE ctid = ANY(ARRAY(SELECT place FROM chosen, n WHERE deadline > n.ms))
+    RETURNING task_id, lane, score
+), started AS (
+    UPDATE tasks AS t SET status = 'RUNNING', fence = t.fence + 1, lease_id = $3::uuid,
+        worker_id = $2::uuid, pooled_at = NULL, started_at = coalesce(t.started_at, n.ms),
+        seq = t.seq + 1
+    FROM gone, n WHERE t.id = gone.task_id AND t.status = 'QUEUED'
+    RETURNING gone.lane AS from_lane, gone.score, t.id, t.fence, t.tenant, t."user", t.type, t.lane,
+        t.attempt, t.max_attempts, t.deadline - n.ms AS time_left, t.progress, t.step,
+        t.saved_steps, t.lost_claims, t.waits, t.trace_id, t.seq, t.input
+), told AS (
+    INSERT INTO events (task_id, seq, kind, data, at)
+    SELECT id, seq, 'started', '{{"attempt":' || attempt || '}}', n.ms FROM started, n
+), noted AS (
+    INSERT INTO claims (lease_id, worker_id, tasks)
+    SELECT $3::uuid, $2::uuid, array_agg(id) FROM started HAVING count(*) > 0
+), found AS (
+    SELECT false AS late, started.* FROM started UNION ALL
+    SELECT true, lane, score, task_id, NULL, tenant, {", ".join(["NULL"] * 14)} FROM chosen, n
+    WHERE deadline <= n.ms
+)
+SELECT n.ms, (SELECT count(*) FROM chosen) AS chosen, %s, found.*
+FROM n LEFT JOIN found ON true ORDER BY found.score, found.id"""
+"""Starts what is `chosen`; what is neither started nor late had left the pool, and is passed over.
+
+Answers the instant, how many were chosen, two more columns, and for each whether it is late, its
+lane and score, and the fields of Claimed.
+"""

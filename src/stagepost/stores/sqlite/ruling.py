@@ -1,0 +1,70 @@
+"""Rules in the embedded store."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import apsw
+from uuid_utils import uuid7
+
+from stagepost.rules import Rule, RuleKind, Rules
+from stagepost.stores.sqlite.transaction import Transaction
+
+VERSION: Final = "SELECT value FROM meta WHERE name = 'rules'"
+"""Another text after each change of a rule."""
+
+_RULE: Final = "SELECT kind, name, weight, concurrency, key_concurrency, paused FROM rules"
+_FORGET: Final = "DELETE FROM rules WHERE kind = ? AND name = ?"
+_KEEP: Final = "INSERT INTO rules VALUES (?, ?, ?, ?, ?, ?)"
+
+
+def all_of(db: apsw.Connection) -> Rules:
+    """Every rule."""
+    return Rules([_rule_of(row) for row in db.execute(_RULE)])
+
+
+def find(db: apsw.Connection, kind: RuleKind, after: str, limit: int) -> Sequence[Rule]:
+    """A page of the rules of one kind, by name."""
+    rows = db.execute(
+        f"{_RULE} WHERE kind = ? AND name > ? ORDER BY name LIMIT ?", (kind.value, after, limit)
+    )
+    return [_rule_of(row) for row in rows]
+
+
+def get(db: apsw.Connection, kind: RuleKind, name: str) -> Rule:
+    """One rule, silent where none was made."""
+    row = db.execute(f"{_RULE} WHERE kind = ? AND name = ?", (kind.value, name)).fetchone()
+    return Rule(kind, name) if row is None else _rule_of(row)
+
+
+def put(tx: Transaction, arguments: list[Rule]) -> Sequence[Rule]:
+    """Rules as they shall be, but for what is paused."""
+    return [_keep(tx, rule, paused=_earlier(tx, rule).paused) for rule in arguments]
+
+
+def pause(tx: Transaction, arguments: list[tuple[RuleKind, str, bool]]) -> Sequence[Rule]:
+    """What shall start no task, or start them again."""
+    return [
+        _keep(tx, _earlier(tx, Rule(kind, name)), paused=paused) for kind, name, paused in arguments
+    ]
+
+
+def _earlier(tx: Transaction, rule: Rule) -> Rule:
+    return get(tx.connection, rule.kind, rule.name)
+
+
+def _keep(tx: Transaction, rule: Rule, *, paused: bool) -> Rule:
+    kept = Rule(rule.kind, rule.name, rule.weight, rule.concurrency, rule.key_concurrency, paused)
+    tx.execute(_FORGET, (kept.kind.value, kept.name))
+    if not kept.silent:
+        row = (kept.kind.value, kept.name, kept.weight, kept.concurrency, kept.key_concurrency,
+               int(kept.paused))  # fmt: skip
+        tx.execute(_KEEP, row)
+    tx.execute("INSERT OR REPLACE INTO meta VALUES ('rules', ?)", (str(uuid7()),))
+    # What it held back may be taken now.
+    tx.pooled = True
+    return kept
+
+
+def _rule_of(row: Sequence[Any]) -> Rule:
+    kind, name, weight, concurrency, key_concurrency, paused = row
+    return Rule(RuleKind(kind), name, weight, concurrency, key_concurrency, bool(paused))
