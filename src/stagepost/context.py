@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, overload
 from stagepost import codec
 from stagepost.errors import CodeChanged, LeaseLost
 from stagepost.gate import Gate, Unwound
+from stagepost.handler_waits import HandlerWaits
 from stagepost.items import Ticks, labelled, side_by_side
 from stagepost.journal import Journal, NewStep
 from stagepost.records import Claimed, ProgressNote
@@ -74,6 +75,7 @@ class Context:
         self._journal = journal
         self._gate = gate
         self._runner = runner
+        self._waits = HandlerWaits(journal, gate, self._guard)
 
     @property
     def task_id(self) -> str:
@@ -193,6 +195,34 @@ class Context:
                 return result
 
             return await side_by_side(one, work, concurrency)
+
+    async def sleep(self, duration: float | str, *, key: str | None = None) -> None:
+        """Return after so long: seconds, or text such as "90s", "12h" or "30d"; at most ten years.
+
+        When it ends is fixed by the first call, and kept whatever happens meanwhile. A long sleep
+        holds no worker: the handler is unwound once nothing else goes on in it, and replays at the
+        end. `key` tells apart sleeps that run at the same time.
+        """
+        self._gate.used()
+        await self._waits.sleep(duration, key)
+
+    async def wait_for(
+        self,
+        name: str,
+        *,
+        timeout: float | str | None = None,
+        approvers: Sequence[str] | None = None,
+        key: str | None = None,
+    ) -> Any:
+        """The JSON of the next signal of this name that was sent to this task, also before.
+
+        Holds no worker, like `sleep`. Signals of one name are taken in the order of their sending,
+        each by one wait; a replay gets the same one. Raises TimeoutError when none has come after
+        `timeout`. `approvers` are the users and roles who may send it (a role's word is always the
+        role); others are refused.
+        """
+        self._gate.used()
+        return await self._waits.wait_for(name, timeout, approvers, key)
 
     async def progress(self, percent: float, message: str = "") -> None:
         """Say how far the task is, from 0 to 100; what watchers see never goes down."""

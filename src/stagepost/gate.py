@@ -71,9 +71,15 @@ class Gate:
         """The context in which a step runs; `around` is the step that it stands in, if any."""
         return Flight(self, around)
 
-    def waiting(self, condition: Condition, around: "Flight | None") -> "Wait":
-        """The context in which a branch waits; `around` is the step that it stands in, if any."""
-        return Wait(self, condition, around)
+    def waiting(
+        self, condition: Condition, around: "Flight | None", *, brief: bool = False
+    ) -> "Wait":
+        """The context in which a branch waits; `around` is the step that it stands in, if any.
+
+        A brief wait is not worth a replay: while there is one the handler stays, unless its claim
+        must end for another reason.
+        """
+        return Wait(self, condition, around, brief=brief)
 
     def used(self) -> None:
         """The asyncio task that runs now uses the context: it is a branch of the handler."""
@@ -162,7 +168,7 @@ class Gate:
         self._look()
 
     def waits(self, wait: "Wait") -> None:
-        """One more branch waits."""
+        """One more branch waits. Raises RuntimeError when too many do."""
         if len(self._waits) >= MOST_BRANCHES:
             raise RuntimeError(
                 f"At most {MOST_BRANCHES} branches of a handler wait at the same time; "
@@ -176,6 +182,7 @@ class Gate:
         """One branch goes on."""
         self._waits.pop(wait, None)
         self._moves += 1
+        self._look()
 
     def _look(self) -> None:
         if self._is_idle() or self._all_wait:
@@ -209,7 +216,9 @@ class Gate:
 
     @property
     def _all_wait(self) -> bool:
-        return bool(self._waits) and not (self.closed or self._flying)
+        if self.closed or self._flying or not self._waits:
+            return False
+        return not any(wait.brief for wait in self._waits)
 
     def _is_idle(self) -> bool:
         still = bool(self._held) or bool(self._waits) or not self._patient
@@ -219,10 +228,13 @@ class Gate:
 class Wait(AbstractAsyncContextManager["Wait"]):
     """One branch that waits; while it does, the step that it stands in does not count as flying."""
 
-    __slots__ = ("_around", "_gate", "_rest", "condition")
+    __slots__ = ("_around", "_gate", "_rest", "brief", "condition")
 
-    def __init__(self, gate: Gate, condition: Condition, around: "Flight | None") -> None:
+    def __init__(
+        self, gate: Gate, condition: Condition, around: "Flight | None", *, brief: bool
+    ) -> None:
         self.condition = condition
+        self.brief = brief
         self._gate = gate
         self._around = around
         self._rest: asyncio.Future[None] | None = None

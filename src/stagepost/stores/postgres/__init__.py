@@ -40,6 +40,7 @@ from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.opening import prepare
 from stagepost.stores.postgres.settling import Kind, Write
+from stagepost.stores.postgres.waits import PostgresWaits
 from stagepost.task import CancelRequest, Lease, Payload, Task
 
 _SCAN_EVERY: Final = 60_000
@@ -57,6 +58,7 @@ class PostgresStore:
         first: Backend,
     ) -> None:
         self._engine = Engine(address, clock, committed, first)
+        self.waits = PostgresWaits(self._engine)
         self._scanned_at = 0
 
     @classmethod
