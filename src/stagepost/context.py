@@ -3,20 +3,22 @@
 import asyncio
 import inspect
 import logging
+import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, overload
 
 from stagepost import codec
-from stagepost.errors import CodeChanged, LeaseLost
+from stagepost.errors import CodeChanged, LeaseLost, RateLimited
 from stagepost.gate import Gate, Unwound
 from stagepost.handler_waits import HandlerWaits
 from stagepost.items import Ticks, labelled, side_by_side
 from stagepost.journal import Journal, NewStep
 from stagepost.records import Claimed, ProgressNote
-from stagepost.retry import seconds
+from stagepost.retry import park_delay, seconds
 from stagepost.scope import CURRENT, Scope, escape
 from stagepost.upload import SOURCE
 
@@ -35,6 +37,7 @@ class Facts(NamedTuple):
     type: str
     attempt: int
     trace_id: str
+    waits: int = 0
 
 
 class Runner(Protocol):
@@ -150,7 +153,8 @@ class Context:
         name that run at the same time. `cpu=True` runs a sync function of a module's top level in a
         process of its own. Raises TypeError when arguments or result do not serialise, ValueError
         for a result over 16 MiB, CodeChanged when the saved step had other arguments,
-        AmbiguousStep, TimeoutError, and what `fn` raises.
+        AmbiguousStep, TimeoutError, and what `fn` raises, but for RateLimited: then the step waits
+        for the limit, without a worker once nothing else goes on, and runs anew.
         """
         how = _how(fn, timeout, cpu=cpu)
         start = None if progress is None else _note(progress, message or "", name)
@@ -255,6 +259,7 @@ class Context:
 
         When a handler raises, the steps that it has left in flight are finished and saved first.
         """
+        self.is_handler()
         self._gate.used()
         # Not reset: what the handler starts keeps them, and its asyncio task ends with it.
         CURRENT.set(Scope())
@@ -267,6 +272,10 @@ class Context:
         finally:
             self._gate.end()
 
+    def is_handler(self) -> None:
+        """What runs now is the handler's own asyncio task, or acts for it. For the engine."""
+        self._gate.is_handler()
+
     async def _run(self, call: "_Call", how: _How, start: ProgressNote | None = None) -> Any:
         self._gate.used()
         found = await self._guard(self._journal.find, call.path)
@@ -277,6 +286,16 @@ class Context:
                     "since. Redrive the task fresh, or from that step."
                 )
             return codec.decode(call.fn, found.text)
+        for waits in count(self._facts.waits):
+            try:
+                return await self._fly(call, how, start)
+            except RateLimited as error:
+                # Not raised, or it would end the branches beside this one.
+                delay = park_delay(waits, error.retry_after, random.random())  # noqa: S311
+                await self._waits.limit(str(error), delay)
+        raise AssertionError("unreachable")
+
+    async def _fly(self, call: "_Call", how: _How, start: ProgressNote | None) -> Any:
         async with self._gate.flight(CURRENT.get().flight) as flight:
             if start is not None:
                 await self._guard(self._journal.note, start)

@@ -34,8 +34,8 @@ class Gate:
     """One claim's gate."""
 
     __slots__ = (
-        "_branches", "_flying", "_grace", "_held", "_landings", "_moves", "_patient", "_waits",
-        "_when_idle", "closed", "ended", "parked", "unwinding", "when_all_wait",
+        "_branches", "_flying", "_grace", "_handler", "_held", "_landings", "_moves", "_patient",
+        "_waits", "_when_idle", "closed", "ended", "parked", "unwinding", "when_all_wait",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -49,6 +49,7 @@ class Gate:
         self._patient = True
         self._landings: list[asyncio.Future[None]] = []
         self._waits: dict[Wait, None] = {}
+        self._handler = 0
         self._branches: set[int] = set()
         self._moves = 0
         self._grace: asyncio.TimerHandle | None = None
@@ -81,10 +82,15 @@ class Gate:
         """
         return Wait(self, condition, around, brief=brief)
 
+    def is_handler(self) -> None:
+        """The asyncio task that runs now is the handler's own, or acts for its thread."""
+        self._handler = id(asyncio.current_task())
+
     def used(self) -> None:
         """The asyncio task that runs now uses the context: it is a branch of the handler."""
-        if len(self._branches) < 2:  # one, or several
-            self._branches.add(id(asyncio.current_task()))
+        if len(self._branches) < 2:
+            branch = id(asyncio.current_task())
+            self._branches.add(0 if branch == self._handler else branch)
         self._moves += 1
 
     def close(self, when_idle: Callable[[], None], *, patient: bool) -> None:

@@ -98,8 +98,7 @@ class HandlerWaits:
     async def limit(self, name: str, delay: float) -> None:
         """Wait until somebody else's limit may be free again; nothing of it is kept."""
         condition = LimitFree(name[:200], delay)
-        flight = CURRENT.get().flight
-        async with self._gate.waiting(condition, flight, brief=delay <= BRIEF) as wait:
+        async with self._gate.waiting(condition, CURRENT.get().flight) as wait:
             await wait.rest(delay)
 
 

@@ -183,7 +183,7 @@ class _Runner:
 
         async def call(context: Context, request: Any) -> Any:
             blocking = BlockingContext(context, asyncio.get_running_loop())
-            return await self._threads.run(lambda: handler(blocking, request))
+            return await self._threads.run(lambda: blocking.run(handler, request))
 
         return call
 
