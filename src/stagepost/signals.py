@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from stagepost.errors import Conflict, NotAllowed
+from stagepost.records import Scope
 from stagepost.task import SETTLED, Task
 from stagepost.waiting import SignalSent, milliseconds
 
@@ -99,10 +100,21 @@ def end_of(wait: OpenWait, signals: Iterable[Signal], now: int) -> tuple[Signal 
     return (None, "[]") if wait.until is not None and wait.until <= now else None
 
 
+def can_send(task: Task, scope: Scope, signal: Signal, waits: Iterable[OpenWait]) -> bool:
+    """Whether a caller may send it to this task at all, of which others know nothing.
+
+    Who sees only tasks of his own still may when the task waits for the signal from him by name.
+    """
+    named = any(
+        wait.name == signal.name and signal.sender in (wait.approvers or ()) for wait in waits
+    )
+    return scope.holds(task) or (named and scope.tenant == task.tenant)
+
+
 def check_sent(
     task: Task, signal: Signal, waits: Iterable[OpenWait], untaken: Sequence[Signal]
 ) -> None:
-    """Raise Conflict or NotAllowed for a signal that can't be sent to the task."""
+    """Raise Conflict or NotAllowed for a signal that can't be sent to the task now."""
     if task.status in SETTLED:
         raise Conflict(f"The task is {task.status} and takes no signals any more.")
     listening = [wait for wait in waits if wait.name == signal.name]

@@ -11,7 +11,16 @@ from typing import Final
 from stagepost import lifecycle
 from stagepost.errors import StagepostError
 from stagepost.records import Checkpoint, Scope
-from stagepost.signals import NewWait, Pending, Signal, check_sent, end_of, pending, wakes
+from stagepost.signals import (
+    NewWait,
+    Pending,
+    Signal,
+    can_send,
+    check_sent,
+    end_of,
+    pending,
+    wakes,
+)
 from stagepost.stores.postgres import changes, settling, waking
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.rows import MS, known
@@ -143,10 +152,12 @@ async def _send(tx: Transaction, task_id: str, scope: Scope, signal: Signal) -> 
     if not known(task_id):
         raise changes.absent(task_id)
     async with tx.connection.transaction():
-        task = await changes.find(tx, task_id, scope)
-        if tx.again and await tx.connection.fetchval(_IS_SENT, task_id, signal.id):
-            return task
+        task = (await changes.lock(tx, [task_id])).get(task_id)
         waits = (await waking.open_waits(tx, [task_id])).get(task_id, [])
+        if task is None or not can_send(task, scope, signal, waits):
+            raise changes.absent(task_id)
+        if await tx.connection.fetchval(_IS_SENT, task_id, signal.id):
+            return task
         untaken = (await waking.signals(tx, [task_id])).get(task_id, [])
         signal = replace(signal, sent_at=tx.moment.last)
         check_sent(task, signal, waits, untaken)

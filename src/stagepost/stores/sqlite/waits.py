@@ -11,6 +11,7 @@ from stagepost.signals import (
     OpenWait,
     Pending,
     Signal,
+    can_send,
     check_sent,
     end_of,
     pending,
@@ -117,9 +118,11 @@ def _send(
 
 def _send_one(tx: Transaction, task_id: str, scope: Scope, signal: Signal) -> Task | Exception:
     task = changes.find(tx, task_id)
-    if task is None or not scope.holds(task):
-        return changes.absent(task_id)
     waits = waking.open_waits(tx, task_id)
+    if task is None or not can_send(task, scope, signal, waits):
+        return changes.absent(task_id)
+    if tx.row("SELECT 1 FROM signals WHERE task_id = ? AND id = ?", (task_id, signal.id)):
+        return task
     signal = replace(signal, sent_at=tx.now)
     try:
         check_sent(task, signal, waits, waking.signals(tx, task_id))
