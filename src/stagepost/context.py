@@ -3,19 +3,22 @@
 import asyncio
 import inspect
 import logging
+import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, overload
 
 from stagepost import codec
-from stagepost.errors import CodeChanged, LeaseLost
+from stagepost.errors import CodeChanged, LeaseLost, RateLimited
 from stagepost.gate import Gate, Unwound
+from stagepost.handler_waits import HandlerWaits
 from stagepost.items import Ticks, labelled, side_by_side
 from stagepost.journal import Journal, NewStep
 from stagepost.records import Claimed, ProgressNote
-from stagepost.retry import seconds
+from stagepost.retry import park_delay, seconds
 from stagepost.scope import CURRENT, Scope, escape
 from stagepost.upload import SOURCE
 
@@ -34,6 +37,7 @@ class Facts(NamedTuple):
     type: str
     attempt: int
     trace_id: str
+    waits: int = 0
 
 
 class Runner(Protocol):
@@ -74,6 +78,7 @@ class Context:
         self._journal = journal
         self._gate = gate
         self._runner = runner
+        self._waits = HandlerWaits(journal, gate, self._guard)
 
     @property
     def task_id(self) -> str:
@@ -148,7 +153,8 @@ class Context:
         name that run at the same time. `cpu=True` runs a sync function of a module's top level in a
         process of its own. Raises TypeError when arguments or result do not serialise, ValueError
         for a result over 16 MiB, CodeChanged when the saved step had other arguments,
-        AmbiguousStep, TimeoutError, and what `fn` raises.
+        AmbiguousStep, TimeoutError, and what `fn` raises, but for RateLimited: then the step waits
+        for the limit, without a worker once nothing else goes on, and runs anew.
         """
         how = _how(fn, timeout, cpu=cpu)
         start = None if progress is None else _note(progress, message or "", name)
@@ -194,12 +200,41 @@ class Context:
 
             return await side_by_side(one, work, concurrency)
 
+    async def sleep(self, duration: float | str, *, key: str | None = None) -> None:
+        """Return after so long: seconds, or text such as "90s", "12h" or "30d"; at most ten years.
+
+        When it ends is fixed by the first call, and kept whatever happens meanwhile. A long sleep
+        holds no worker: the handler is unwound once nothing else goes on in it, and replays at the
+        end. `key` tells apart sleeps that run at the same time.
+        """
+        self._gate.used()
+        await self._waits.sleep(duration, key)
+
+    async def wait_for(
+        self,
+        name: str,
+        *,
+        timeout: float | str | None = None,
+        approvers: Sequence[str] | None = None,
+        key: str | None = None,
+    ) -> Any:
+        """The JSON of the next signal of this name that was sent to this task, also before.
+
+        Holds no worker, like `sleep`. Signals of one name are taken in the order of their sending,
+        each by one wait; a replay gets the same one. Raises TimeoutError when none has come after
+        `timeout`. `approvers` are the users and roles who may send it (a role's word is always the
+        role); others are refused.
+        """
+        self._gate.used()
+        return await self._waits.wait_for(name, timeout, approvers, key)
+
     async def progress(self, percent: float, message: str = "") -> None:
         """Say how far the task is, from 0 to 100; what watchers see never goes down."""
         await self._note(percent, message, CURRENT.get().name or None)
 
     async def emit(self, text: str) -> None:
         """Send a piece of text, such as a model's tokens, to whoever watches now."""
+        self._gate.used()
         scope = CURRENT.get()
         await self._guard(self._journal.emit, scope.path or "main", _clean(text))
 
@@ -208,6 +243,7 @@ class Context:
 
         Text is kept as UTF-8; a Path is a local file, whose bytes are kept.
         """
+        self._gate.used()
         content = _bytes_of(content)
         if not name or len(name) > 255 or "/" in name or not name.isprintable():
             raise ValueError("An artifact's name has 1 to 255 printable characters and no slash.")
@@ -223,6 +259,8 @@ class Context:
 
         When a handler raises, the steps that it has left in flight are finished and saved first.
         """
+        self.is_handler()
+        self._gate.used()
         # Not reset: what the handler starts keeps them, and its asyncio task ends with it.
         CURRENT.set(Scope())
         SOURCE.set(self._journal)
@@ -234,7 +272,12 @@ class Context:
         finally:
             self._gate.end()
 
+    def is_handler(self) -> None:
+        """What runs now is the handler's own asyncio task, or acts for it. For the engine."""
+        self._gate.is_handler()
+
     async def _run(self, call: "_Call", how: _How, start: ProgressNote | None = None) -> Any:
+        self._gate.used()
         found = await self._guard(self._journal.find, call.path)
         if found is not None:
             if found.input_hash != call.digest:
@@ -243,6 +286,16 @@ class Context:
                     "since. Redrive the task fresh, or from that step."
                 )
             return codec.decode(call.fn, found.text)
+        for waits in count(self._facts.waits):
+            try:
+                return await self._fly(call, how, start)
+            except RateLimited as error:
+                # Not raised, or it would end the branches beside this one.
+                delay = park_delay(waits, error.retry_after, random.random())  # noqa: S311
+                await self._waits.limit(str(error), delay)
+        raise AssertionError("unreachable")
+
+    async def _fly(self, call: "_Call", how: _How, start: ProgressNote | None) -> Any:
         async with self._gate.flight(CURRENT.get().flight) as flight:
             if start is not None:
                 await self._guard(self._journal.note, start)
@@ -273,6 +326,7 @@ class Context:
             CURRENT.reset(token)
 
     async def _note(self, percent: float, message: str, step: str | None) -> None:
+        self._gate.used()
         await self._guard(self._journal.note, _note(percent, message, step))
 
     async def _guard(self, write: Callable[..., Awaitable[Result]], *args: Any) -> Result:

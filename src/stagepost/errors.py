@@ -10,6 +10,7 @@
     │   ├── UnknownType        no handler is registered for the type
     │   ├── UnknownLane
     │   ├── NotFound           no such task, key or artifact for this caller
+    │   ├── NotAllowed         this caller may not do it
     │   ├── Unwritable         the store can't keep this, however often it is tried
     │   └── Invalid            the input fails its model; `errors` names the fields
     ├── Conflict               the state of the world forbids it now
@@ -76,6 +77,10 @@ class UnknownLane(Terminal):
 
 class NotFound(Terminal):
     """Nothing of that name exists for this caller."""
+
+
+class NotAllowed(Terminal):
+    """This caller may not do it, though others may."""
 
 
 class Unwritable(Terminal):

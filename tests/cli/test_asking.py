@@ -218,3 +218,15 @@ def test_a_wrong_setting_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("STAGEPOST_LEASE", "soon")
     cli("tasks", code=2)
     assert re.fullmatch(r"stagepost: STAGEPOST_LEASE is 'soon'[^\n]+\n", cli.err)
+
+
+def test_a_signal_lets_a_task_go_on(cli: Cli) -> None:
+    task_id = cli.json("submit", "listen", "--input", "{}")["taskId"]
+    sent = cli.json("signal", task_id, "go", '{"word": "on"}')
+    assert (sent["taskId"], sent["name"]) == (task_id, "go")
+    cli("watch", task_id)
+    assert cli.json("show", task_id)["result"] == {"word": "on"}
+    assert "is told" not in cli("signal", task_id, "go", code=4)
+    assert "takes no signals any more" in cli.err
+    cli("signal", task_id, "go", "on", code=2)
+    assert "is no JSON" in cli.err

@@ -29,8 +29,9 @@ from stagepost.store.keeping import Keeping
 from stagepost.store.keys import Keys
 from stagepost.store.reading import Reading
 from stagepost.store.rules import RuleBook
+from stagepost.store.waits import Waits
 
-__all__ = ["Accepting", "Claiming", "Keeping", "Keys", "Reading", "RuleBook", "Store"]
+__all__ = ["Accepting", "Claiming", "Keeping", "Keys", "Reading", "RuleBook", "Store", "Waits"]
 
 
 class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
@@ -39,6 +40,11 @@ class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     @property
     def rules(self) -> RuleBook:
         """What an operator says of lanes, types and tenants."""
+        ...
+
+    @property
+    def waits(self) -> Waits:
+        """Sleeps and signals."""
         ...
 
     async def ping(self) -> None:

@@ -14,13 +14,14 @@ from stagepost.errors import Conflict
 from stagepost.event import StepSaved
 from stagepost.outcome import Cancelled, Drained, Failed, Outcome, Succeeded, Waiting
 from stagepost.records import Artifact, Checkpoint, ProgressNote
-from stagepost.stores.postgres import changes
+from stagepost.stores.postgres import changes, waking
 from stagepost.stores.postgres.answers import Intent
 from stagepost.stores.postgres.held import Held
 from stagepost.stores.postgres.rows import MS, known, mended, numbers, texts, unfolded, uuids
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.rows import json
-from stagepost.task import Lease
+from stagepost.task import Lease, Task
+from stagepost.waiting import Condition
 
 _WRITE: Final = f"""
 WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS MATERIALIZED (
@@ -166,7 +167,7 @@ async def write(tx: Transaction, writes: Sequence[Write], held: Held) -> list[An
         return await _succeed(tx, writes, held)
     answers: dict[int, Answer] = {}
     async with tx.connection.transaction():
-        answers |= await _write_steps(tx, _of(writes, Kind.PROGRESS, Kind.STEP))
+        answers |= await write_steps(tx, _of(writes, Kind.PROGRESS, Kind.STEP))
         for number, each in _of(writes, Kind.ARTIFACT):
             answers[number] = await _attach(tx, each.lease, each.what)
         answers |= await _settle(tx, _of(writes, Kind.SETTLE), held)
@@ -192,7 +193,8 @@ def _sound(lease: Lease) -> bool:
 # Progress and checkpoints
 
 
-async def _write_steps(tx: Transaction, writes: Numbered) -> dict[int, Answer]:
+async def write_steps(tx: Transaction, writes: Numbered) -> dict[int, Answer]:
+    """Write progress and checkpoints, by their numbers."""
     sound = [(number, each) for number, each in writes if _sound(each.lease)]
     answers: dict[int, Answer] = {
         number: changes.lease_lost(each.lease.task_id) for number, each in writes
@@ -278,7 +280,7 @@ async def _settle(tx: Transaction, writes: Numbered, held: Held) -> dict[int, An
     noted = [(n, Write(Kind.PROGRESS, each.lease, None, each.note)) for n, each in writes
              if each.note is not None]  # fmt: skip
     if noted:
-        await _write_steps(tx, noted)
+        await write_steps(tx, noted)
     good = [(n, each) for n, each in writes if type(each.what) is Succeeded and _sound(each.lease)]
     others = [(n, each) for n, each in writes if type(each.what) is not Succeeded]
     answers: dict[int, Answer] = {n: changes.lease_lost(each.lease.task_id) for n, each in writes}
@@ -338,6 +340,7 @@ async def _announce(tx: Transaction, done: Sequence[Write], held: Held) -> None:
 async def _settle_others(tx: Transaction, writes: Numbered, held: Held) -> dict[int, Answer]:
     ids = [each.lease.task_id for _, each in writes if _sound(each.lease)]
     tasks = await changes.lock(tx, ids)
+    happened = await waking.holding(tx, _waits(writes, tasks))
     pairs, failures, ends = [], [], []
     answers: dict[int, Answer] = {}
     lost = []
@@ -346,7 +349,8 @@ async def _settle_others(tx: Transaction, writes: Numbered, held: Held) -> dict[
         if task is None or not changes.owns(task, each.lease):
             lost.append((number, each))
             continue
-        pairs.append((task, lifecycle.settled(task, each.what, tx.moment.last)))
+        now, woken = tx.moment.last, task.id in happened
+        pairs.append((task, lifecycle.settled(task, each.what, now, happened=woken)))
         if isinstance(each.what, Failed):
             failures.append((task, each.what))
         ends.append((each.lease.lease_id, each.lease.task_id))
@@ -359,6 +363,15 @@ async def _settle_others(tx: Transaction, writes: Numbered, held: Held) -> dict[
         task_id = each.lease.task_id
         answers[number] = None if task_id in done else changes.lease_lost(task_id)
     return answers
+
+
+def _waits(writes: Numbered, tasks: dict[str, Task]) -> dict[str, tuple[Condition, ...]]:
+    return {
+        each.lease.task_id: each.what.conditions
+        for _, each in writes
+        if isinstance(each.what, Waiting)
+        and changes.owns(tasks.get(each.lease.task_id), each.lease)
+    }
 
 
 async def _ended_so(tx: Transaction, writes: Iterable[Write]) -> set[str]:
@@ -379,7 +392,7 @@ def _fits(outcome: Outcome, kind: str, data: str) -> bool:
         case Succeeded():
             return kind == "completed"
         case Waiting():
-            return kind in {"waiting", "cancelled"}
+            return kind in {"waiting", "cancelled"} or data == json({"reason": "woken"})
         case Drained(reason=reason):
             return kind == "cancelled" or data == json({"reason": reason})
         case Cancelled():

@@ -47,6 +47,7 @@ from stagepost.stores.sqlite.folder import DataFolder, Place, open_writer
 from stagepost.stores.sqlite.intents import Intent, Kind
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.rules import SqliteRules
+from stagepost.stores.sqlite.waits import SqliteWaits
 from stagepost.stores.sqlite.writer import Writer
 from stagepost.task import CancelRequest, Lease, Payload, Task
 
@@ -81,6 +82,7 @@ class SqliteStore:
         self._readers = Readers(self._folder.database)
         self._claiming = Claiming()
         self.rules = SqliteRules(self._writer, self._readers)
+        self.waits = SqliteWaits(self._writer)
         self._scanned_at = 0
 
     # Accepting

@@ -17,6 +17,7 @@ from stagepost.errors import StoreRefused
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.schema.fair import FAIR
 from stagepost.stores.postgres.schema.first import FIRST
+from stagepost.stores.postgres.schema.waits import WAITS
 
 
 class Migration(NamedTuple):
@@ -26,10 +27,17 @@ class Migration(NamedTuple):
     oldest: int
 
 
-MIGRATIONS: Final = (Migration(FIRST, oldest=1), Migration(FAIR, oldest=2))
+MIGRATIONS: Final = (
+    Migration(FIRST, oldest=1),
+    Migration(FAIR, oldest=2),
+    Migration(WAITS, oldest=1),
+)
 """Script n brings a schema from version n to n + 1. A landed script is never changed."""
 
 VERSION: Final = len(MIGRATIONS)
+
+OLDEST: Final = max(migration.oldest for migration in MIGRATIONS)
+"""The oldest version of this code that can work on VERSION."""
 
 _LOCK: Final = 0x53544750
 """The advisory lock of whoever migrates ("STGP")."""
@@ -83,9 +91,7 @@ async def _bring_up(connection: Backend, schema: str) -> None:
         await connection.execute(_VERSIONS)
     for migration in MIGRATIONS[found.version :]:
         await connection.execute(migration.script, timeout=_LONGEST)
-    await connection.execute(
-        "UPDATE schema_version SET version = $1, oldest = $2", VERSION, MIGRATIONS[-1].oldest
-    )
+    await connection.execute("UPDATE schema_version SET version = $1, oldest = $2", VERSION, OLDEST)
 
 
 def usable(found: Found) -> bool:

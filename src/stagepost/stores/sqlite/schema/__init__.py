@@ -11,11 +11,12 @@ import apsw
 
 from stagepost.stores.sqlite.schema.fair import FAIR
 from stagepost.stores.sqlite.schema.first import FIRST
+from stagepost.stores.sqlite.schema.waits import WAITS
 
 APPLICATION_ID: Final = 0x53544750
 """Marks the file as ours ("STGP")."""
 
-MIGRATIONS: Final = (FIRST, FAIR)
+MIGRATIONS: Final = (FIRST, FAIR, WAITS)
 """Script n brings a file from version n to n + 1. A landed script is never changed."""
 
 VERSION: Final = len(MIGRATIONS)
