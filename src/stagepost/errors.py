@@ -15,6 +15,7 @@
     ├── Conflict               the state of the world forbids it now
     │   ├── LeaseLost          another claim owns the task; a late writer is refused
     │   ├── IllegalTransition  the state machine has no such edge
+    │   ├── CancelAsked        the task was asked to stop: it may start no child any more
     │   └── IdempotencyMismatch
     └── HandlerError           what a handler raises; its message is shown to the user
         ├── InvalidInput
@@ -100,6 +101,10 @@ class LeaseLost(Conflict):
 
 class IllegalTransition(Conflict):
     """The transition table has no edge between these statuses."""
+
+
+class CancelAsked(Conflict):
+    """The task was asked to stop, so it starts nothing any more."""
 
 
 class IdempotencyMismatch(Conflict):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import assert_never
 
+from stagepost.batch import Batch
 from stagepost.errors import Conflict
 from stagepost.event import (
     Completed,
@@ -122,9 +123,7 @@ def due(task: Task, now: int) -> Change | None:
     if task.status is Status.WAITING:
         if task.hard_deadline and task.deadline <= now:
             return expired(task, now)
-        waited = now - (task.waiting_since or now)
-        deadline = task.deadline if task.hard_deadline else task.deadline + waited
-        return _queue(replace(task, deadline=deadline, wait=None, waiting_since=None), "woken", now)
+        return _wake(task, now)
     if task.deadline <= now:
         return expired(task, now)
     if task.status is Status.PENDING:
@@ -166,6 +165,34 @@ def died(lost_claims: int, attempt: int, max_attempts: int) -> Failed:
     spent = losses >= LOST_CLAIMS_LIMIT or attempt >= max_attempts
     delay = None if spent else WORKER_LOST_DELAYS[min(losses, len(WORKER_LOST_DELAYS)) - 1]
     return Failed(Failure(FailureKind.WORKER_LOST, _LOST_MESSAGE), delay, lost=True)
+
+
+def spawned(task: Task) -> Task:
+    """A running task has started children: it is no suspect any more."""
+    return replace(task, saved_fence=task.fence, lost_claims=0, waits=0)
+
+
+def children_changed(task: Task, batch: Batch, now: int) -> Change | None:
+    """What a parent does about children that have settled; None if that is nothing.
+
+    One that waits for the batch goes on when that is over, else it tells how far it is.
+    """
+    if task.status is Status.WAITING and _is_over(task, batch):
+        return _wake(task, now)
+    percent = batch.percent
+    if percent is None or task.status in SETTLED or percent <= task.progress:
+        return None
+    return noted(task, ProgressNote(percent, batch.told, None))
+
+
+def _is_over(task: Task, batch: Batch) -> bool:
+    wait = task.wait
+    return wait is not None and wait.kind == "child" and batch.is_over(stop=False)
+
+
+def cancelled_with_parent(task: Task, request: CancelRequest, now: int) -> Change | None:
+    """The same for a child whose parent was cancelled; one that has settled stays as it is."""
+    return None if task.status in SETTLED else cancelled(task, request, now)
 
 
 def cancelled(task: Task, request: CancelRequest, now: int) -> Change | None:
@@ -222,6 +249,12 @@ def redriven(
 def _queue(task: Task, reason: str, now: int) -> Change:
     queued = task.to(Status.QUEUED, pooled_at=now, due_at=None)
     return _with_facts(queued, Queued(reason))
+
+
+def _wake(task: Task, now: int) -> Change:
+    waited = now - (task.waiting_since or now)
+    deadline = task.deadline if task.hard_deadline else task.deadline + waited
+    return _queue(replace(task, deadline=deadline, wait=None, waiting_since=None), "woken", now)
 
 
 def _drain(task: Task, reason: str, now: int) -> Change:

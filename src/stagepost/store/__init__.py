@@ -24,16 +24,22 @@ artifacts, settle.
 from typing import Protocol
 
 from stagepost.store.accepting import Accepting
+from stagepost.store.children import Children
 from stagepost.store.claiming import Claiming
 from stagepost.store.keeping import Keeping
 from stagepost.store.keys import Keys
 from stagepost.store.reading import Reading
 
-__all__ = ["Accepting", "Claiming", "Keeping", "Keys", "Reading", "Store"]
+__all__ = ["Accepting", "Children", "Claiming", "Keeping", "Keys", "Reading", "Store"]
 
 
 class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     """The whole port."""
+
+    @property
+    def children(self) -> Children:
+        """Tasks that tasks have started."""
+        ...
 
     async def ping(self) -> None:
         """Return if the store can take writes now; raises StoreUnavailable with the reason."""

@@ -36,6 +36,7 @@ from stagepost.records import (
 )
 from stagepost.stores.postgres import keeping, life, looking, people, reading
 from stagepost.stores.postgres.address import Address, address_of
+from stagepost.stores.postgres.children import PostgresChildren
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.opening import prepare
@@ -57,6 +58,7 @@ class PostgresStore:
         first: Backend,
     ) -> None:
         self._engine = Engine(address, clock, committed, first)
+        self.children = PostgresChildren(self._engine)
         self._scanned_at = 0
 
     @classmethod

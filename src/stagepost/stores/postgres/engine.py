@@ -11,7 +11,7 @@ from stagepost.clock import Clock
 from stagepost.errors import QueueFull, StoreUnavailable
 from stagepost.outcome import Drained
 from stagepost.records import Claimed, Demand, LaneRecord
-from stagepost.stores.postgres import claiming, refusals, settling, submitting
+from stagepost.stores.postgres import batches, claiming, refusals, settling, submitting
 from stagepost.stores.postgres.address import Address
 from stagepost.stores.postgres.answers import CLOSING, Answers, Intent, Results
 from stagepost.stores.postgres.connections import Backend, Connections
@@ -20,6 +20,7 @@ from stagepost.stores.postgres.held import Held
 from stagepost.stores.postgres.lane import Lane
 from stagepost.stores.postgres.settling import Kind, Write
 from stagepost.stores.postgres.transaction import InDoubt, Moment, Transaction, Work, perform
+from stagepost.stores.postgres.waking import Waking
 from stagepost.stores.rates import Rates
 
 _log = logging.getLogger("stagepost.store")
@@ -62,6 +63,7 @@ class Engine:
         self._writes = Lane(
             "writes", home, self._write_writes, answers, separate=settling.second_ends
         )
+        self._waking = Waking(home, lambda limit: self.change(lambda tx: batches.wake(tx, limit)))
         self._claims = claiming.Claims(home, self._serve, Answers(home, self._take_back))
         self._doorbells = Doorbells(
             home, self._connections, address.schema, self._claims.wake, self._rates.count
@@ -135,6 +137,7 @@ class Engine:
     async def _close(self) -> None:
         self.closing = True
         await self._claims.close()
+        await self._waking.close()
         await asyncio.gather(self._submits.close(), self._writes.close())
         await self._doorbells.close()
         await self._connections.close()
@@ -233,6 +236,8 @@ class Engine:
         self._held.ended(transaction.over)
         if transaction.pooled:
             self._claims.wake()
+        if transaction.woken:
+            self._waking.ring()
         self._rates.count(transaction.counts)
         self._doorbells.ring(transaction.pooled, transaction.counts)
         if not (transaction.events or transaction.cancels):

@@ -63,6 +63,8 @@ class Transaction:
         self.counts: Counter[tuple[str, str, str]] = Counter()
         self.pooled: set[str] = set()
         """Lanes whose pool has got something."""
+        self.woken = False
+        """Set when children have left notes for their parents."""
         self.over: list[tuple[str, str]] = []
         """(lease, task) of the claims that have ended."""
 

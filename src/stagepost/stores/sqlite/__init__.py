@@ -42,6 +42,7 @@ from stagepost.records import (
 from stagepost.stores.rates import Rates
 from stagepost.stores.sqlite import bulk, changes, life, reading, submitting
 from stagepost.stores.sqlite.checkpointer import Checkpointer
+from stagepost.stores.sqlite.children import SqliteChildren
 from stagepost.stores.sqlite.folder import DataFolder, Place, open_writer
 from stagepost.stores.sqlite.intents import Intent, Kind
 from stagepost.stores.sqlite.readers import Readers
@@ -77,6 +78,7 @@ class SqliteStore:
         place = Place(self._folder.database)
         self._writer = Writer(self._connection, clock, announce, self._checkpointer, place)
         self._readers = Readers(self._folder.database)
+        self.children = SqliteChildren(self._writer, self._readers)
         self._scanned_at = 0
 
     # Accepting
