@@ -1,5 +1,7 @@
 """Parents and children, on a bare store."""
 
+import asyncio
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,6 +52,16 @@ async def let_wake(world: World) -> None:
         if not woken and not cancelled:
             return
     raise AssertionError("there is no end of notes")
+
+
+async def becomes(world: World, task_id: str, status: Status) -> None:
+    """Wait, at most 10 s, until a task is there: another loop may be working on it right now."""
+    limit = time.monotonic() + 10
+    await let_wake(world)
+    while await world.status(task_id) is not status:
+        assert time.monotonic() < limit, f"the task has not become {status}"
+        await asyncio.sleep(0.02)
+        await let_wake(world)
 
 
 async def statuses(world: World, batch: Batch) -> set[Status]:

@@ -12,6 +12,8 @@ BATCH_FIELDS: Final = (
     "high", "message",
 )  # fmt: skip
 
+BATCH_COLUMNS: Final = ", ".join(BATCH_FIELDS)
+
 NOTE_EVERY: Final = 250
 """Milliseconds between two progress events that a parent owes to its children."""
 

@@ -15,22 +15,13 @@ from stagepost import lifecycle
 from stagepost.batch import Batch, Page, children_of
 from stagepost.errors import CancelAsked, Conflict
 from stagepost.lifecycle import Change
-from stagepost.stores.batches import BATCH_FIELDS, NOTE_EVERY, batch_of
+from stagepost.stores.batches import NOTE_EVERY, batch_of
 from stagepost.stores.postgres import changes, submitting
 from stagepost.stores.postgres.connections import Backend
-from stagepost.stores.postgres.rows import known
+from stagepost.stores.postgres.rows import MS, known
 from stagepost.stores.postgres.transaction import Transaction
+from stagepost.stores.postgres.waking import COLUMNS, COUNTED, PLAIN
 from stagepost.task import CancelRequest, Lease, Status, Task
-
-PLAIN: Final = ", ".join(f"b.{name}" for name in BATCH_FIELDS)
-COLUMNS: Final = PLAIN.replace('b."left"', 'b."left" + w."left"').replace(
-    "b.failed", "b.failed + w.failed"
-)
-"""A batch as it is when the notes that are still there have been worked off."""
-
-COUNTED: Final = """batches AS b CROSS JOIN LATERAL (
-    SELECT coalesce(sum("left"), 0)::integer AS "left", coalesce(sum(failed), 0)::integer AS failed
-    FROM wakes WHERE batch_id = b.id) AS w"""
 
 _AT: Final = f"""
 SELECT {COLUMNS} FROM {COUNTED}
@@ -48,9 +39,11 @@ WITH parent AS (
 )
 UPDATE batches SET made = made + $2, "left" = "left" + $2, digest = $3, sealed = $4 WHERE id = $1"""
 
-_WAITED_FOR: Final = """
-SELECT b.parent_id, count(*) FROM (SELECT batch_id FROM wakes LIMIT $1::integer) AS w
-JOIN batches AS b ON b.id = w.batch_id GROUP BY b.parent_id ORDER BY b.parent_id"""
+_WAITED_FOR: Final = f"""
+SELECT b.parent_id FROM (SELECT batch_id FROM wakes LIMIT $2::integer) AS w
+JOIN batches AS b ON b.id = w.batch_id
+UNION SELECT parent_id FROM batches WHERE owes AND noted_at <= {MS} - {NOTE_EVERY}
+ORDER BY parent_id LIMIT $2::integer"""
 _FORGET_STRAYS: Final = """
 DELETE FROM wakes AS w WHERE NOT EXISTS (SELECT FROM batches AS b WHERE b.id = w.batch_id)"""
 """Notes for parents that are gone."""
@@ -67,6 +60,14 @@ WITH gone AS (
 UPDATE batches AS b SET "left" = b."left" + sums."left", failed = b.failed + sums.failed
 FROM sums WHERE b.id = sums.batch_id
 RETURNING sums.n, b.dropped, b.noted_at, {PLAIN}"""
+
+_OWING: Final = f"""
+SELECT 1, dropped, noted_at, {PLAIN} FROM batches AS b
+WHERE owes AND noted_at <= $1::bigint - {NOTE_EVERY} AND parent_id = ANY($2::uuid[])
+    AND NOT id = ANY($3::uuid[])"""
+_TOLD: Final = """
+UPDATE batches AS b SET owes = r.owes, noted_at = r.noted_at
+FROM unnest($1::uuid[], $2::boolean[], $3::bigint[]) AS r (id, owes, noted_at) WHERE b.id = r.id"""
 
 _NEXT_TO_CANCEL: Final = """
 SELECT batch_id, request, place FROM cancelling ORDER BY batch_id LIMIT 1 FOR UPDATE SKIP LOCKED"""
@@ -125,35 +126,38 @@ async def _begin(tx: Transaction, parent: Task, page: Page) -> str:
 async def wake(tx: Transaction, limit: int) -> int:
     """Count what children have left notes of, and let parents go on."""
     async with tx.connection.transaction():
-        waited_for = [str(row[0]) for row in await tx.connection.fetch(_WAITED_FOR, limit)]
+        waited_for = [
+            str(row[0]) for row in await tx.connection.fetch(_WAITED_FOR, tx.moment.last, limit)
+        ]
         if not waited_for:
             await tx.connection.execute(_FORGET_STRAYS)
             return 0
         parents = await changes.take(tx, _PARENTS, waited_for)
         counted = await tx.connection.fetch(_COUNT, list(parents))
+        already = [row[3] for row in counted]
+        counted += await tx.connection.fetch(_OWING, tx.moment.last, list(parents), already)
         await _tell(tx, parents, [row for row in counted if not row[1]])
     return sum(row[0] for row in counted)
 
 
 async def _tell(tx: Transaction, parents: dict[str, Task], counted: Iterable[Any]) -> None:
-    now, noted = tx.moment.last, []
+    now, told = tx.moment.last, []
     found: dict[str, Change] = {}
     for row in counted:
         batch = batch_of(row[3:])
         before = found.get(batch.parent_id) or Change(parents[batch.parent_id])
         change = lifecycle.children_changed(before.task, batch, now)
-        if change is None:
-            continue
-        if change.task.status is before.task.status:
-            if now - row[2] < NOTE_EVERY:
-                continue
-            noted.append(batch.id)
-        found[batch.parent_id] = replace(change, facts=before.facts + change.facts)
-    await changes.save(tx, [(parents[task_id], change) for task_id, change in found.items()])
-    if noted:
-        await tx.connection.execute(
-            "UPDATE batches SET noted_at = $1 WHERE id = ANY($2::uuid[])", now, noted
+        owes = (
+            change is not None
+            and change.task.status is before.task.status
+            and now - row[2] < NOTE_EVERY
         )
+        told.append((batch.id, owes, row[2] if owes else now))
+        if change is not None and not owes:
+            found[batch.parent_id] = replace(change, facts=before.facts + change.facts)
+    await changes.save(tx, [(parents[task_id], change) for task_id, change in found.items()])
+    if told:
+        await tx.connection.execute(_TOLD, *map(list, zip(*told, strict=True)))
 
 
 async def cancel_some(tx: Transaction, limit: int) -> int:
@@ -190,9 +194,11 @@ async def _cancel(tx: Transaction, children: Iterable[Task], request: CancelRequ
     await changes.cancel_children(tx, dead)
 
 
-async def anything_to_wake(db: Backend) -> bool:
-    """Whether children have left notes."""
-    return bool(await db.fetchval("SELECT EXISTS (SELECT FROM wakes)"))
+async def anything_to_wake(db: Backend, last: int) -> bool:
+    """Whether children have left notes, or parents are behind with their progress."""
+    statement = f"""SELECT EXISTS (SELECT FROM wakes) OR EXISTS (
+        SELECT FROM batches WHERE owes AND noted_at <= {MS} - {NOTE_EVERY})"""
+    return bool(await db.fetchval(statement, last))
 
 
 async def anything_to_cancel(db: Backend) -> bool:

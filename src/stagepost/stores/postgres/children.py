@@ -6,9 +6,9 @@ from typing import Final
 from stagepost.batch import Batch, ChildRecord, Page
 from stagepost.stores.batches import batch_of, child_of
 from stagepost.stores.postgres import batches
-from stagepost.stores.postgres.batches import COLUMNS, COUNTED
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.rows import known
+from stagepost.stores.postgres.waking import COLUMNS, COUNTED
 from stagepost.task import Lease, Status
 
 _MOST_BATCHES: Final = 1_000
@@ -57,7 +57,8 @@ class PostgresChildren:
 
     async def wake(self, limit: int) -> int:
         """Work off what children have left notes of; asks first."""
-        if not await self._engine.read(batches.anything_to_wake):
+        last = self._engine.moment.last
+        if not await self._engine.read(lambda db: batches.anything_to_wake(db, last)):
             return 0
         return await self._engine.change(lambda tx: batches.wake(tx, limit))
 

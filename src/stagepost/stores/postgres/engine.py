@@ -19,8 +19,8 @@ from stagepost.stores.postgres.doorbells import Doorbells
 from stagepost.stores.postgres.held import Held
 from stagepost.stores.postgres.lane import Lane
 from stagepost.stores.postgres.settling import Kind, Write
+from stagepost.stores.postgres.telling import Telling
 from stagepost.stores.postgres.transaction import InDoubt, Moment, Transaction, Work, perform
-from stagepost.stores.postgres.waking import Waking
 from stagepost.stores.rates import Rates
 
 _log = logging.getLogger("stagepost.store")
@@ -63,7 +63,7 @@ class Engine:
         self._writes = Lane(
             "writes", home, self._write_writes, answers, separate=settling.second_ends
         )
-        self._waking = Waking(home, lambda limit: self.change(lambda tx: batches.wake(tx, limit)))
+        self._telling = Telling(home, lambda limit: self.change(lambda tx: batches.wake(tx, limit)))
         self._claims = claiming.Claims(home, self._serve, Answers(home, self._take_back))
         self._doorbells = Doorbells(
             home, self._connections, address.schema, self._claims.wake, self._rates.count
@@ -137,7 +137,7 @@ class Engine:
     async def _close(self) -> None:
         self.closing = True
         await self._claims.close()
-        await self._waking.close()
+        await self._telling.close()
         await asyncio.gather(self._submits.close(), self._writes.close())
         await self._doorbells.close()
         await self._connections.close()
@@ -237,7 +237,7 @@ class Engine:
         if transaction.pooled:
             self._claims.wake()
         if transaction.woken:
-            self._waking.ring()
+            self._telling.ring()
         self._rates.count(transaction.counts)
         self._doorbells.ring(transaction.pooled, transaction.counts)
         if not (transaction.events or transaction.cancels):

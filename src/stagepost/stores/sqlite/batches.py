@@ -12,12 +12,10 @@ import orjson
 from stagepost import lifecycle
 from stagepost.batch import Batch, Page, children_of
 from stagepost.errors import CancelAsked, Conflict
-from stagepost.stores.batches import BATCH_FIELDS, NOTE_EVERY, batch_of
-from stagepost.stores.sqlite import changes, submitting
+from stagepost.stores.batches import BATCH_COLUMNS, NOTE_EVERY, batch_of
+from stagepost.stores.sqlite import changes, submitting, waking
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest, Lease, Status, Task
-
-COLUMNS: Final = ", ".join(BATCH_FIELDS)
 
 _INSERT: Final = """
 INSERT INTO batches (id, parent_id, path, name, type, attempts, detached, steps, digest, low, high,
@@ -26,20 +24,11 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 _GROW: Final = f"""
 UPDATE batches SET made = made + ?2, "left" = "left" + ?2, digest = ?3, sealed = ?4 WHERE id = ?1
-RETURNING {COLUMNS}"""
+RETURNING {BATCH_COLUMNS}"""
 
 _TELL: Final = f"""
 UPDATE batches SET "left" = "left" + ?2, failed = failed + ?3 WHERE id = ?1
-RETURNING dropped, noted_at, {COLUMNS}"""
-
-
-def find(tx: Transaction, parent_id: str, path: str) -> Batch | None:
-    """The batch that a task knows under a path."""
-    row = tx.row(
-        f"SELECT {COLUMNS} FROM batches WHERE parent_id = ? AND path = ? AND dropped = 0",
-        (parent_id, path),
-    )
-    return None if row is None else batch_of(row)
+RETURNING dropped, noted_at, {BATCH_COLUMNS}"""
 
 
 def spawn(tx: Transaction, arguments: list[tuple[Lease, Page]]) -> Sequence[Batch | Conflict]:
@@ -51,7 +40,7 @@ def _spawn(tx: Transaction, lease: Lease, page: Page) -> Batch | Conflict:
     parent = changes.owned(tx, lease)
     if parent is None:
         return changes.lease_lost(lease.task_id)
-    batch = find(tx, parent.id, page.batch.path)
+    batch = waking.find_batch(tx, parent.id, page.batch.path)
     if batch is not None and (batch.made > page.first or batch.sealed):
         return batch
     if parent.cancel is not None:
@@ -91,16 +80,33 @@ def tell_parents(tx: Transaction) -> None:
             _tell_parent(tx, batch_of(row[2:]), row[1])
 
 
+def tell_progress(tx: Transaction, arguments: list[int]) -> Sequence[int]:
+    """Progress of parents that was held back, since others had been told just before."""
+    return [_tell_progress(tx, limit) for limit in arguments]
+
+
+def _tell_progress(tx: Transaction, limit: int) -> int:
+    owing = tx.rows(OWING, (tx.now - NOTE_EVERY, limit))
+    for noted_at, *row in owing:
+        tx.execute("UPDATE batches SET owes = 0 WHERE id = ?", (row[0],))
+        _tell_parent(tx, batch_of(row), noted_at)
+    return len(owing)
+
+
+OWING: Final = f"""
+SELECT noted_at, {BATCH_COLUMNS} FROM batches WHERE owes = 1 AND noted_at <= ? LIMIT ?"""
+
+
 def _tell_parent(tx: Transaction, batch: Batch, noted_at: int) -> None:
     parent = changes.find(tx, batch.parent_id)
     change = None if parent is None else lifecycle.children_changed(parent, batch, tx.now)
     if parent is None or change is None:
         return
-    if change.task.status is parent.status:
-        if tx.now - noted_at < NOTE_EVERY:
-            return
-        tx.execute("UPDATE batches SET noted_at = ? WHERE id = ?", (tx.now, batch.id))
-    changes.save(tx, parent, change)
+    owes = change.task.status is parent.status and tx.now - noted_at < NOTE_EVERY
+    row = (int(owes), noted_at if owes else tx.now, batch.id)
+    tx.execute("UPDATE batches SET owes = ?, noted_at = ? WHERE id = ?", row)
+    if not owes:
+        changes.save(tx, parent, change)
 
 
 def cancel_some(tx: Transaction, arguments: list[int]) -> Sequence[int]:

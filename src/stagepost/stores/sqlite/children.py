@@ -6,9 +6,9 @@ from typing import Final
 import apsw
 
 from stagepost.batch import Batch, ChildRecord, Page
-from stagepost.stores.batches import batch_of, child_of
+from stagepost.stores.batches import BATCH_COLUMNS, NOTE_EVERY, batch_of, child_of
 from stagepost.stores.sqlite import batches
-from stagepost.stores.sqlite.batches import COLUMNS
+from stagepost.stores.sqlite.batches import OWING
 from stagepost.stores.sqlite.intents import Kind
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.writer import Writer
@@ -47,9 +47,12 @@ class SqliteChildren:
         return await self._readers.call(lambda db: _batches(db, parent_id))
 
     async def wake(self, limit: int) -> int:
-        """Nothing: parents are told in the transaction in which a child settles."""
-        del limit
-        return 0
+        """Tell parents' progress; the rest is done in the transaction in which a child settles."""
+        since = self._writer.now - NOTE_EVERY
+        if not await self._readers.call(lambda db: db.execute(OWING, (since, 1)).fetchone()):
+            return 0
+        told: int = await self._writer.call(Kind.CHANGE, batches.tell_progress, limit)
+        return told
 
     async def cancel_some(self, limit: int) -> int:
         """Cancel children with their parents; asks a reader first."""
@@ -61,7 +64,7 @@ class SqliteChildren:
 
 def _batch(db: apsw.Connection, parent_id: str, path: str) -> Batch | None:
     row = db.execute(
-        f"SELECT {COLUMNS} FROM batches WHERE parent_id = ? AND path = ? AND dropped = 0",
+        f"SELECT {BATCH_COLUMNS} FROM batches WHERE parent_id = ? AND path = ? AND dropped = 0",
         (parent_id, path),
     ).fetchone()
     return None if row is None else batch_of(row)
@@ -85,7 +88,7 @@ def _counts(db: apsw.Connection, batch_id: str) -> Mapping[Status, int]:
 
 def _batches(db: apsw.Connection, parent_id: str) -> Sequence[Batch]:
     rows = db.execute(
-        f"""SELECT {COLUMNS} FROM batches WHERE parent_id = ? AND dropped = 0
+        f"""SELECT {BATCH_COLUMNS} FROM batches WHERE parent_id = ? AND dropped = 0
             ORDER BY steps, id LIMIT ?""",
         (parent_id, _MOST_BATCHES),
     )

@@ -25,10 +25,12 @@ CREATE TABLE batches (
     low integer,
     high integer,
     message text NOT NULL DEFAULT '',
-    noted_at bigint NOT NULL DEFAULT 0
+    noted_at bigint NOT NULL DEFAULT 0,
+    owes boolean NOT NULL DEFAULT false  -- whether the parent's progress is behind
 ) WITH (fillfactor = 70);
 -- A path may be longer than an index takes.
 CREATE UNIQUE INDEX batches_of_parent ON batches (parent_id, md5(path), dropped);
+CREATE INDEX batches_owing ON batches (noted_at) WHERE owes;
 
 -- What has become of children, until their batches know of it: notes without an order and without
 -- a key, so that no child ever waits for a brother, nor for its parent.

@@ -26,10 +26,12 @@ CREATE TABLE batches (
     low INTEGER,
     high INTEGER,
     message TEXT NOT NULL DEFAULT '',
-    noted_at INTEGER NOT NULL DEFAULT 0
+    noted_at INTEGER NOT NULL DEFAULT 0,
+    owes INTEGER NOT NULL DEFAULT 0  -- whether the parent's progress is behind
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX batches_of_parent ON batches (parent_id, path, dropped);
 CREATE INDEX batches_open ON batches (id) WHERE left > 0;
+CREATE INDEX batches_owing ON batches (noted_at) WHERE owes = 1;
 
 -- Batches whose children are being cancelled, and how far that has come.
 CREATE TABLE cancelling (
