@@ -23,6 +23,7 @@
         ├── RateLimited
         ├── Overloaded
         ├── ServerError
+        ├── ChildFailed       a child that a handler waited for has failed
         ├── AmbiguousStep
         └── CodeChanged
 
@@ -30,6 +31,7 @@ A caller needs only the axis: retry later, give up, or look again.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class StagepostError(Exception):
@@ -140,6 +142,30 @@ class Overloaded(HandlerError):
 
 class ServerError(HandlerError):
     """A service that the handler needs failed; tried again by the type's Retry."""
+
+
+class ChildFailed(HandlerError):
+    """A child that a handler waited for is in DEAD_LETTER, or was CANCELLED.
+
+    A redrive of the parent sends its dead children back first, so the same wait may end otherwise.
+    """
+
+    def __init__(
+        self, message: str, *, task_id: str = "", status: str = "", failure_kind: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.task_id = task_id
+        self.status = status
+        self.failure_kind = failure_kind
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Between processes: with all it tells."""
+        told = {"task_id": self.task_id, "status": self.status, "failure_kind": self.failure_kind}
+        return (_child_failed, (str(self), told))
+
+
+def _child_failed(message: str, told: dict[str, Any]) -> ChildFailed:
+    return ChildFailed(message, **told)
 
 
 class AmbiguousStep(HandlerError):

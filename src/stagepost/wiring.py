@@ -177,7 +177,7 @@ async def _opened(
     client = Client(
         app=app, store=store, broker=broker, blobs=blobs, notifier=notifier, lanes=settings.lanes
     )
-    executor = Executor(app, store, blobs, bus)
+    executor = Executor(app, store, blobs, bus, settings.lanes)
     worker = Worker(app, store, bus, executor, _worker_options(settings))
     return Engine(settings, app, parts, clock, store, broker, bus, blobs, notifier, client, worker)
 

@@ -8,7 +8,9 @@ from stagepost.context import Context
 
 Result = TypeVar("Result")
 
-_AWAITED: Final = frozenset({"step", "map", "progress", "emit", "save_artifact"})
+_AWAITED: Final = frozenset(
+    {"step", "map", "progress", "emit", "save_artifact", "child", "spawn", "batch"}
+)
 
 
 class BlockingContext:

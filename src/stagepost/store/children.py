@@ -26,8 +26,13 @@ class Children(Protocol):
         """The batch that stands at a step path."""
         ...
 
-    async def results(self, batch_id: str, after: int, limit: int) -> Sequence[ChildRecord]:
-        """A page of a batch's children by their place, behind the place `after`."""
+    async def results(
+        self, batch_id: str, after: int, limit: int, *, texts: bool = True
+    ) -> Sequence[ChildRecord]:
+        """A page of a batch's children by their place, behind the place `after`.
+
+        Without `texts` no result has any: only where it is kept and how large it is.
+        """
         ...
 
     async def counts(self, batch_id: str) -> Mapping[Status, int]:

@@ -11,8 +11,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import orjson
+from pydantic_core import from_json
 from uuid_utils import uuid7
 
+from stagepost.batch import ChildRecord
 from stagepost.child.blocking import BlockingContext
 from stagepost.context import Context, Facts
 from stagepost.errors import Invalid
@@ -23,8 +25,8 @@ from stagepost.journal import NewStep
 from stagepost.outcome import Outcome, Succeeded
 from stagepost.records import Claimed, ProgressNote, UploadRecord
 from stagepost.registry import App, TaskType
-from stagepost.task import Payload
-from stagepost.testing.memory_journal import MemoryJournal, SavedFile
+from stagepost.task import Payload, Status
+from stagepost.testing.memory_journal import MemoryJournal, RunChild, SavedFile
 from stagepost.threads import Threads
 from stagepost.upload import NOT_SENT_TEXTS
 
@@ -67,7 +69,8 @@ async def run_task(
     """Run one attempt of a task; nothing is stored and no engine is needed.
 
     `input` is validated and converted as a submit would. It names the files of `uploads` by their
-    keys, which are also their names. Steps saved in `checkpoints` are not run. A sync handler and
+    keys, which are also their names. Children run at once, one attempt each, with the handlers of
+    `app`. Steps saved in `checkpoints` are not run. A sync handler and
     `cpu=True` run in a thread here, not in a process of their own. Raises UnknownType, and Invalid,
     whose message names each field at fault.
     """
@@ -76,7 +79,7 @@ async def run_task(
         files = _files(uploads or {}, Path(folder))
         records = {key: _record(key, path) for key, path in files.items()}
         text = task_type.dump(_parsed(task_type, input, records))
-        journal = MemoryJournal(files, checkpoints or {})
+        journal = MemoryJournal(files, checkpoints or {}, _children_of(app, files))
         claim = _claim(task_type, text, attempt, len(journal.steps))
         running = asyncio.create_task(_attempt(task_type, claim, journal), name=f"run of {type}")
         outcome, error = await running
@@ -92,6 +95,20 @@ async def run_task(
         journal.texts,
         journal.artifacts,
     )
+
+
+def _children_of(app: App, uploads: Mapping[str, Path]) -> RunChild:
+    async def run_child(task_id: str, place: int, name: str, text: str) -> ChildRecord:
+        run = await run_task(app, name, from_json(text), uploads=uploads)
+        if isinstance(run.outcome, Succeeded):
+            result = run.outcome.result
+            return ChildRecord(place, task_id, Status.COMPLETED, result, None, None)
+        failure = classify(run.error or RuntimeError(f"The child did not end: {run.outcome}"))
+        return ChildRecord(
+            place, task_id, Status.DEAD_LETTER, None, failure.kind.value, failure.message
+        )
+
+    return run_child
 
 
 def _parsed(task_type: TaskType, value: Any, records: Mapping[str, UploadRecord]) -> Any:

@@ -14,7 +14,8 @@ from stagepost.task import Lease, Status
 _MOST_BATCHES: Final = 1_000
 
 _RESULTS: Final = """
-SELECT place, id, status, result, result_size, result_blob, failure_kind, error_message
+SELECT place, id, status, CASE WHEN $4::boolean THEN result END, result_size, result_blob,
+    failure_kind, error_message
 FROM tasks WHERE batch_id = $1::uuid AND place > $2::integer ORDER BY place LIMIT $3::integer"""
 _COUNTS: Final = "SELECT status, count(*) FROM tasks WHERE batch_id = $1::uuid GROUP BY status"
 _BATCHES: Final = f"""
@@ -38,9 +39,11 @@ class PostgresChildren:
             return None
         return await self._engine.read(lambda db: batches.find(db, parent_id, path))
 
-    async def results(self, batch_id: str, after: int, limit: int) -> Sequence[ChildRecord]:
+    async def results(
+        self, batch_id: str, after: int, limit: int, *, texts: bool = True
+    ) -> Sequence[ChildRecord]:
         """A page of a batch's children."""
-        rows = await self._engine.read(lambda db: db.fetch(_RESULTS, batch_id, after, limit))
+        rows = await self._engine.read(lambda db: db.fetch(_RESULTS, batch_id, after, limit, texts))
         return [child_of(row) for row in rows]
 
     async def counts(self, batch_id: str) -> Mapping[Status, int]:

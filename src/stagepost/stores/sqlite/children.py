@@ -34,9 +34,13 @@ class SqliteChildren:
         """The batch at a path."""
         return await self._readers.call(lambda db: _batch(db, parent_id, path))
 
-    async def results(self, batch_id: str, after: int, limit: int) -> Sequence[ChildRecord]:
+    async def results(
+        self, batch_id: str, after: int, limit: int, *, texts: bool = True
+    ) -> Sequence[ChildRecord]:
         """A page of a batch's children."""
-        return await self._readers.call(lambda db: _results(db, batch_id, after, limit))
+        return await self._readers.call(
+            lambda db: _results(db, batch_id, after, limit, texts=texts)
+        )
 
     async def counts(self, batch_id: str) -> Mapping[Status, int]:
         """A batch's children by status."""
@@ -70,11 +74,14 @@ def _batch(db: apsw.Connection, parent_id: str, path: str) -> Batch | None:
     return None if row is None else batch_of(row)
 
 
-def _results(db: apsw.Connection, batch_id: str, after: int, limit: int) -> Sequence[ChildRecord]:
+def _results(
+    db: apsw.Connection, batch_id: str, after: int, limit: int, *, texts: bool
+) -> Sequence[ChildRecord]:
     rows = db.execute(
-        """SELECT place, id, status, result, result_size, result_blob, failure_kind, error_message
-           FROM tasks WHERE batch_id = ? AND place > ? ORDER BY place LIMIT ?""",
-        (batch_id, after, limit),
+        """SELECT place, id, status, iif(?4, result, NULL), result_size, result_blob,
+               failure_kind, error_message
+           FROM tasks WHERE batch_id = ?1 AND place > ?2 ORDER BY place LIMIT ?3""",
+        (batch_id, after, limit, int(texts)),
     )
     return [child_of(row) for row in rows]
 
