@@ -23,6 +23,11 @@ class Number(BaseModel):
     log: str = ""
 
 
+async def nap(seconds: float) -> str:
+    await asyncio.sleep(seconds)
+    return f"slept for {seconds} s"
+
+
 @app.task("double", retry=ONCE)
 async def double(_ctx: Context, request: Number) -> int:
     if request.log:
@@ -72,9 +77,9 @@ async def beside(ctx: Context, request: Numbers) -> list[int]:
         doubled: int = await ctx.child("double", Number(n=n), key=str(n))
         return doubled
 
-    step = asyncio.create_task(ctx.step("sleep", asyncio.sleep, 0.2, "slept"))
+    step = asyncio.create_task(ctx.step("nap", nap, 0.2))
     found = await asyncio.gather(*map(asked, request.numbers))
-    assert await step == "slept"
+    assert await step == "slept for 0.2 s"
     return found
 
 
