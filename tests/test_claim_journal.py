@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from stagepost import App
 from stagepost.blobstores.folder import FolderBlobs
 from stagepost.bus import Committed, Token
 from stagepost.buses.memory import MemoryBus
+from stagepost.child_pages import ChildPages
 from stagepost.claim_journal import ClaimJournal, insist
 from stagepost.errors import LeaseLost, StoreUnavailable, Unwritable
 from stagepost.journal import NewStep
@@ -94,7 +96,9 @@ async def bus() -> MemoryBus:
 @pytest.fixture
 async def journal(store: Notebook, bus: MemoryBus, tmp_path: Path) -> AsyncIterator[ClaimJournal]:
     made: Any = store
-    journal = ClaimJournal(CLAIM, made, FolderBlobs(tmp_path / "blobs"), bus)
+    journal = ClaimJournal(
+        CLAIM, made, FolderBlobs(tmp_path / "blobs"), bus, ChildPages(App(), made, ())
+    )
     yield journal
     await journal.close()
 
@@ -227,7 +231,13 @@ async def test_a_large_result_is_kept_as_a_blob_and_found_again(
     value = store.checkpoints[0][0].value
     assert (value.text, value.size) == (None, 100_002)
     made: Any = store
-    later = ClaimJournal(CLAIM._replace(saved_steps=1), made, FolderBlobs(tmp_path / "blobs"), bus)
+    later = ClaimJournal(
+        CLAIM._replace(saved_steps=1),
+        made,
+        FolderBlobs(tmp_path / "blobs"),
+        bus,
+        ChildPages(App(), made, ()),
+    )
     found = await later.find("large")
     assert found is not None
     assert found.text == text

@@ -31,6 +31,7 @@ TABLE = {
     "WORKER_LOST": (Then.RETRY, Redrive.YES),
     "DEADLINE": (Then.DEAD_LETTER, Redrive.YES),
     "CODE_CHANGED": (Then.DEAD_LETTER, Redrive.AFTER_CHANGE),
+    "CHILD_FAILED": (Then.DEAD_LETTER, Redrive.YES),
 }
 
 RAISED: list[tuple[Callable[[str], BaseException], FailureKind]] = [
@@ -40,6 +41,7 @@ RAISED: list[tuple[Callable[[str], BaseException], FailureKind]] = [
     (errors.Overloaded, FailureKind.OVERLOADED),
     (errors.ServerError, FailureKind.SERVER_ERROR),
     (errors.CodeChanged, FailureKind.CODE_CHANGED),
+    (errors.ChildFailed, FailureKind.CHILD_FAILED),
     (errors.AmbiguousStep, FailureKind.BUG),
     (errors.HandlerError, FailureKind.BUG),
 ]

@@ -4,6 +4,7 @@ from stagepost.client import Caller, Client, Options
 from stagepost.context import Context
 from stagepost.errors import (
     AmbiguousStep,
+    ChildFailed,
     CodeChanged,
     Conflict,
     ContentPolicy,
@@ -24,6 +25,7 @@ __all__ = [
     "AmbiguousStep",
     "App",
     "Caller",
+    "ChildFailed",
     "Client",
     "CodeChanged",
     "Conflict",

@@ -3,16 +3,18 @@
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
 from uuid_utils import uuid7
 
+from stagepost.batch import Batch, ChildRecord
 from stagepost.blobs import OFFLOAD_OVER, Blobs
 from stagepost.bus import Bus, Token
+from stagepost.child_pages import ChildPages
 from stagepost.errors import LeaseLost, Retryable
-from stagepost.journal import Found, NewStep
+from stagepost.journal import Found, NewChildren, NewStep
 from stagepost.records import Artifact, Checkpoint, Claimed, ProgressNote, SavedStep
 from stagepost.signals import NewWait, Pending
 from stagepost.store import Store
@@ -39,16 +41,19 @@ class ClaimJournal:
     """
 
     __slots__ = (
-        "_blobs", "_bus", "_claim", "_closed", "_lease", "_own", "_progress", "_saved", "_store",
-        "_texts", "progressed",
+        "_blobs", "_bus", "_claim", "_closed", "_lease", "_own", "_pages", "_progress", "_saved",
+        "_store", "_texts", "progressed",
     )  # fmt: skip
 
-    def __init__(self, claim: Claimed, store: Store, blobs: Blobs, bus: Bus) -> None:
+    def __init__(
+        self, claim: Claimed, store: Store, blobs: Blobs, bus: Bus, pages: ChildPages
+    ) -> None:
         self._claim = claim
         self._lease: Lease = claim.lease
         self._store = store
         self._blobs = blobs
         self._bus = bus
+        self._pages = pages
         self._saved: dict[str, SavedStep] | None = None if claim.saved_steps else {}
         self._own: set[str] = set()
         self._closed = False
@@ -69,7 +74,7 @@ class ClaimJournal:
         step = self._saved.get(path)
         if step is None:
             return None
-        return Found(step.input_hash, await self._text(step.value))
+        return Found(step.input_hash, await self.text(step.value))
 
     async def save(self, step: NewStep) -> None:
         """Save a step, with the progress that waits."""
@@ -120,6 +125,26 @@ class ClaimJournal:
         artifact = Artifact(name, media_type, stored.size, stored.sha256, key)
         await insist(lambda: self._store.attach(self._lease, artifact))
 
+    async def batch(self, path: str) -> Batch | None:
+        """The children at a path."""
+        return await insist(lambda: self._store.children.batch(self._claim.task_id, path))
+
+    async def spawn(self, children: NewChildren) -> Batch:
+        """Start children."""
+        self._check()
+        page = await insist(lambda: self._pages.page(self._claim.tenant, children))
+        batch = await insist(lambda: self._store.children.spawn(self._lease, page))
+        self.progressed = True
+        return batch
+
+    async def children(
+        self, batch_id: str, after: int, limit: int, *, texts: bool
+    ) -> Sequence[ChildRecord]:
+        """A page of a batch's children."""
+        return await insist(
+            lambda: self._store.children.results(batch_id, after, limit, texts=texts)
+        )
+
     async def path(self, key: str) -> Path:
         """A local file with an upload's bytes."""
         return await self._blobs.path(key)
@@ -161,7 +186,8 @@ class ClaimJournal:
         await insist(lambda: self._store.stage(key))
         return key
 
-    async def _text(self, value: Payload) -> str:
+    async def text(self, value: Payload) -> str:
+        """A value's JSON text."""
         if value.blob is None:
             return value.text or "null"
         return (await self._blobs.get(value.blob)).decode()

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
-from pydantic import BaseModel
 from uuid_utils import uuid7
 
 from stagepost.blobs import Blobs
 from stagepost.broker import Broker, Delivery
 from stagepost.errors import Invalid, UnknownLane
+from stagepost.inputs import ids_in, input_text
 from stagepost.notifier import Notifier
 from stagepost.records import (
     Idempotency,
@@ -27,9 +27,6 @@ from stagepost.signals import MOST_BYTES, NAME, Signal
 from stagepost.store import Store
 from stagepost.task import SETTLED, CancelRequest, Task
 
-_LONGEST_INPUT: Final = 1024 * 1024  # bytes of JSON
-_MOST_IDS: Final = 1_000  # texts of an input that are looked up as uploads
-_ID_LENGTH: Final = 36
 _LOOK_EVERY: Final = 0.5  # seconds, where no doorbell rings
 
 
@@ -103,7 +100,7 @@ class Client:
         lane = options.lane or task_type.lane
         if lane not in self._lanes:
             raise UnknownLane(f'There is no lane "{lane}"; there are: {", ".join(self._lanes)}.')
-        text = self._input_text(task_type, input, uploads)
+        text = input_text(task_type, input, uploads)
         new = _new_task(task_type, lane, text, caller, options, uploads)
         submitted = await self._store.submit(new)
         if not self._broker.direct and not submitted.replayed:
@@ -211,16 +208,12 @@ class Client:
         task_type = self._app.get(view.task.type)
         text = None
         if input is not None:
-            earlier = await self._store.uploads(view.task.tenant, _ids_in(input))
-            text = self._input_text(task_type, input, (*earlier, *uploads))
+            earlier = await self._store.uploads(view.task.tenant, ids_in(input))
+            text = input_text(task_type, input, (*earlier, *uploads))
         resume = Resume(fresh=fresh, from_step=from_step, input=text)
         return await self._store.redrive(
             task_id, caller.scope, caller.user, resume, task_type.retry.attempts
         )
-
-    def _input_text(self, task_type: TaskType, value: Any, uploads: Sequence[UploadRecord]) -> str:
-        known = {upload.upload_id: upload for upload in uploads}.get if uploads else None
-        return _bounded(task_type, task_type.dump(task_type.parse(value, known)))
 
 
 def _new_task(
@@ -264,28 +257,3 @@ def _signal_text(name: str, value: Any) -> str:
     if len(text) > MOST_BYTES:
         raise Invalid("A signal has at most 64 KiB of JSON.", [((), "larger than 64 KiB")])
     return text.decode()
-
-
-def _bounded(task_type: TaskType, text: str) -> str:
-    size = len(text) if text.isascii() else len(text.encode())
-    if size > _LONGEST_INPUT:
-        raise Invalid(
-            f"The input of {task_type.name} is larger than 1 MiB; send large content as a file.",
-            [((), "larger than 1 MiB")],
-        )
-    return text
-
-
-def _ids_in(value: Any) -> list[str]:
-    # What may be an upload's id; the store knows which of them are the tenant's.
-    found: list[str] = []
-    pending = [value.model_dump() if isinstance(value, BaseModel) else value]
-    while pending and len(found) < _MOST_IDS:
-        match pending.pop():
-            case dict() as item:
-                pending.extend(item.values())
-            case list() as item:
-                pending.extend(item)
-            case str() as item if len(item) == _ID_LENGTH:
-                found.append(item)
-    return found

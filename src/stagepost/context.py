@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, overload
 
 from stagepost import codec
+from stagepost.children import Children, OnFailure, Plan
 from stagepost.errors import CodeChanged, LeaseLost, RateLimited
 from stagepost.gate import Gate, Unwound
 from stagepost.handler_waits import HandlerWaits
@@ -79,6 +80,7 @@ class Context:
         self._gate = gate
         self._runner = runner
         self._waits = HandlerWaits(journal, gate, self._guard)
+        self._children = Children(journal, gate, self._guard)
 
     @property
     def task_id(self) -> str:
@@ -228,6 +230,59 @@ class Context:
         self._gate.used()
         return await self._waits.wait_for(name, timeout, approvers, key)
 
+    async def child(
+        self,
+        type: str,  # noqa: A002  # the word that users know
+        input: Any,  # noqa: A002
+        *,
+        lane: str | None = None,
+        key: str | None = None,
+        detached: bool = False,
+    ) -> Any:
+        """Start a task of another type and wait for its result, plain JSON data, without a worker.
+
+        It is started once in the task's life: a later attempt waits for the same child. `key` tells
+        apart children of one type that are waited for at the same time. A cancel of this task
+        reaches it, unless it is `detached`. Raises ChildFailed when it is in dead letter or was
+        cancelled, UnknownType, UnknownLane, Invalid, CodeChanged, AmbiguousStep.
+        """
+        return await self._children.child(Plan(type, lane, detached), input, key)
+
+    async def spawn(
+        self,
+        type: str,  # noqa: A002
+        input: Any,  # noqa: A002
+        *,
+        lane: str | None = None,
+        key: str | None = None,
+        detached: bool = False,
+    ) -> str:
+        """Start a task as `child` does, and do not wait for it; answers its id."""
+        return await self._children.spawn(Plan(type, lane, detached), input, key)
+
+    async def batch(
+        self,
+        type: str,  # noqa: A002
+        inputs: Iterable[Any],
+        *,
+        on_failure: OnFailure = "stop",
+        lane: str | None = None,
+        key: str | None = None,
+        detached: bool = False,
+        results: bool = True,
+        progress: tuple[int, int] | None = None,
+        message: str = "{n} of {total}",
+    ) -> list[Any]:
+        """Start a task for each input and wait for all of them without a worker.
+
+        They are made in pages of 1,000, of which each is made once; at most 1,000,000. `stop`
+        answers their results in input order, and raises ChildFailed as soon as one has failed: no
+        further ones are made then, and those that run go on. `collect` answers a ChildResult for
+        each. With `results=False` their results are left where they are, and are None here.
+        """
+        plan = Plan(type, lane, detached, progress, message)
+        return await self._children.batch(plan, inputs, on_failure, key, texts=results)
+
     async def progress(self, percent: float, message: str = "") -> None:
         """Say how far the task is, from 0 to 100; what watchers see never goes down."""
         await self._note(percent, message, CURRENT.get().name or None)
@@ -329,11 +384,13 @@ class Context:
         self._gate.used()
         await self._guard(self._journal.note, _note(percent, message, step))
 
-    async def _guard(self, write: Callable[..., Awaitable[Result]], *args: Any) -> Result:
+    async def _guard(
+        self, write: Callable[..., Awaitable[Result]], *args: Any, **named: Any
+    ) -> Result:
         self._gate.check()
         # A claim that is lost can write nothing more: its handler has no reason to go on.
         try:
-            return await write(*args)
+            return await write(*args, **named)
         except LeaseLost as error:
             self._gate.check()
             self._gate.unwind()

@@ -16,6 +16,7 @@
     ├── Conflict               the state of the world forbids it now
     │   ├── LeaseLost          another claim owns the task; a late writer is refused
     │   ├── IllegalTransition  the state machine has no such edge
+    │   ├── CancelAsked        the task was asked to stop: it may start no child any more
     │   └── IdempotencyMismatch
     └── HandlerError           what a handler raises; its message is shown to the user
         ├── InvalidInput
@@ -23,6 +24,7 @@
         ├── RateLimited
         ├── Overloaded
         ├── ServerError
+        ├── ChildFailed       a child that a handler waited for has failed
         ├── AmbiguousStep
         └── CodeChanged
 
@@ -30,6 +32,7 @@ A caller needs only the axis: retry later, give up, or look again.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class StagepostError(Exception):
@@ -107,6 +110,10 @@ class IllegalTransition(Conflict):
     """The transition table has no edge between these statuses."""
 
 
+class CancelAsked(Conflict):
+    """The task was asked to stop, so it starts nothing any more."""
+
+
 class IdempotencyMismatch(Conflict):
     """The Idempotency-Key was used before, with other content."""
 
@@ -140,6 +147,30 @@ class Overloaded(HandlerError):
 
 class ServerError(HandlerError):
     """A service that the handler needs failed; tried again by the type's Retry."""
+
+
+class ChildFailed(HandlerError):
+    """A child that a handler waited for is in DEAD_LETTER, or was CANCELLED.
+
+    A redrive of the parent sends its dead children back first, so the same wait may end otherwise.
+    """
+
+    def __init__(
+        self, message: str, *, task_id: str = "", status: str = "", failure_kind: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.task_id = task_id
+        self.status = status
+        self.failure_kind = failure_kind
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Between processes: with all it tells."""
+        told = {"task_id": self.task_id, "status": self.status, "failure_kind": self.failure_kind}
+        return (_child_failed, (str(self), told))
+
+
+def _child_failed(message: str, told: dict[str, Any]) -> ChildFailed:
+    return ChildFailed(message, **told)
 
 
 class AmbiguousStep(HandlerError):

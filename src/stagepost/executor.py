@@ -7,13 +7,14 @@ import asyncio
 import logging
 import os
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from stagepost.blobs import Blobs
 from stagepost.bus import Bus
 from stagepost.child.frames import RunHandler, has_name, name_of
 from stagepost.child.process import ChildDied, Children
+from stagepost.child_pages import ChildPages
 from stagepost.claim_journal import ClaimJournal, inline, insist
 from stagepost.context import Context, Facts
 from stagepost.errors import LeaseLost, Retryable, Terminal
@@ -47,14 +48,20 @@ class Watcher(Protocol):
 
 
 class Executor:
-    """Runs claims in the handlers' event loop."""
+    """Runs claims in the handlers' event loop.
 
-    def __init__(self, app: App, store: Store, blobs: Blobs, bus: Bus) -> None:
+    Children go to one of `lanes`; none given: to any.
+    """
+
+    def __init__(
+        self, app: App, store: Store, blobs: Blobs, bus: Bus, lanes: Collection[str] = ()
+    ) -> None:
         self._app = app
         self._store = store
         self._blobs = blobs
         self._bus = bus
         self._children = Children()
+        self._pages = ChildPages(app, store, lanes)
         self._threads = Threads(THREADS)
         # More processes than cores make no CPU step faster.
         self._cores = asyncio.Semaphore(os.cpu_count() or 1)
@@ -62,7 +69,7 @@ class Executor:
     async def run(self, running: Running, watcher: Watcher) -> None:
         """Run the handler, then settle the claim; the watcher is told of both."""
         RUNNING.set(running)
-        journal = ClaimJournal(running.claim, self._store, self._blobs, self._bus)
+        journal = ClaimJournal(running.claim, self._store, self._blobs, self._bus, self._pages)
         try:
             try:
                 outcome = await self._attempt(running, journal)

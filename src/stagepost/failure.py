@@ -30,6 +30,7 @@ class FailureKind(StrEnum):
     WORKER_LOST = "WORKER_LOST"
     DEADLINE = "DEADLINE"
     CODE_CHANGED = "CODE_CHANGED"
+    CHILD_FAILED = "CHILD_FAILED"
 
 
 class Then(StrEnum):
@@ -68,6 +69,7 @@ REACTIONS: Final[dict[FailureKind, Reaction]] = {
     _K.WORKER_LOST: Reaction(Then.RETRY, Redrive.YES),
     _K.DEADLINE: Reaction(Then.DEAD_LETTER, Redrive.YES),
     _K.CODE_CHANGED: Reaction(Then.DEAD_LETTER, Redrive.AFTER_CHANGE),
+    _K.CHILD_FAILED: Reaction(Then.DEAD_LETTER, Redrive.YES),
 }
 
 
@@ -102,6 +104,7 @@ _BY_ERROR: Final[tuple[tuple[type[BaseException], FailureKind], ...]] = (
     (errors.Overloaded, _K.OVERLOADED),
     (errors.ServerError, _K.SERVER_ERROR),
     (errors.CodeChanged, _K.CODE_CHANGED),
+    (errors.ChildFailed, _K.CHILD_FAILED),
     (TimeoutError, _K.TIMEOUT),
 )
 
@@ -114,6 +117,7 @@ _SENTENCES: Final[dict[FailureKind, str]] = {
     _K.CONTENT_POLICY: "A content policy refused the work.",
     _K.INVALID_INPUT: "The input can't be worked on.",
     _K.CODE_CHANGED: "A saved step was asked for with another input than it was saved with.",
+    _K.CHILD_FAILED: "A task that this one has started has failed.",
     _K.BUG: "The task failed by a fault in its code.",
 }
 """What the user reads where the handler says nothing."""

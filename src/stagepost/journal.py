@@ -1,10 +1,13 @@
 """What a running handler may read and write, whether it runs here or in a child process."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from stagepost.batch import Batch, ChildRecord
 from stagepost.records import ProgressNote
 from stagepost.signals import NewWait, Pending
+from stagepost.task import Payload
 
 
 class Found(NamedTuple):
@@ -22,6 +25,25 @@ class NewStep(NamedTuple):
     input_hash: str
     text: str
     took: int
+
+
+class NewChildren(NamedTuple):
+    """The next children of the batch at `path`, from place `first` on; `inputs` are JSON texts.
+
+    `before` and `after` are digests of what the handler asked for, up to here and with these.
+    """
+
+    path: str
+    type: str
+    lane: str | None
+    detached: bool
+    progress: tuple[int, int] | None
+    message: str
+    first: int
+    inputs: tuple[str, ...]
+    before: str
+    after: str
+    last: bool
 
 
 class Journal(Protocol):
@@ -53,6 +75,24 @@ class Journal(Protocol):
 
     async def attach(self, name: str, media_type: str, content: bytes | Path) -> None:
         """Save an artifact."""
+        ...
+
+    async def batch(self, path: str) -> Batch | None:
+        """The children that were started at a path."""
+        ...
+
+    async def spawn(self, children: NewChildren) -> Batch:
+        """Start children, once each; raises CancelAsked, UnknownType, UnknownLane, Invalid."""
+        ...
+
+    async def children(
+        self, batch_id: str, after: int, limit: int, *, texts: bool
+    ) -> Sequence[ChildRecord]:
+        """A batch's children by their place, behind a place; without `texts` no results."""
+        ...
+
+    async def text(self, value: Payload) -> str:
+        """The JSON text of a value, wherever it is kept."""
         ...
 
     async def path(self, key: str) -> Path:

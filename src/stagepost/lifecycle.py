@@ -7,11 +7,12 @@ with a statement of its own, the conformance suite holds it to the function here
 One cause appends exactly one numbered event; only asking a running task to stop appends none.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import assert_never
 
+from stagepost.batch import Batch
 from stagepost.errors import Conflict
 from stagepost.event import (
     Completed,
@@ -31,7 +32,15 @@ from stagepost.outcome import Cancelled, Drained, Failed, Outcome, Succeeded, Wa
 from stagepost.records import Checkpoint, ProgressNote
 from stagepost.retry import LOST_CLAIMS_LIMIT, WORKER_LOST_DELAYS
 from stagepost.task import SETTLED, CancelRequest, Lease, Status, Task, Wait
-from stagepost.waiting import Condition, LimitFree, begun, ends_at, milliseconds, nearest
+from stagepost.waiting import (
+    ChildrenOver,
+    Condition,
+    LimitFree,
+    begun,
+    ends_at,
+    milliseconds,
+    nearest,
+)
 
 _DEADLINE_MESSAGE = "The task was not done before its deadline."
 _LOST_MESSAGE = "The worker that ran the task was lost."
@@ -181,6 +190,37 @@ def died(lost_claims: int, attempt: int, max_attempts: int) -> Failed:
     spent = losses >= LOST_CLAIMS_LIMIT or attempt >= max_attempts
     delay = None if spent else WORKER_LOST_DELAYS[min(losses, len(WORKER_LOST_DELAYS)) - 1]
     return Failed(Failure(FailureKind.WORKER_LOST, _LOST_MESSAGE), delay, lost=True)
+
+
+def spawned(task: Task) -> Task:
+    """A running task has started children: it is no suspect any more."""
+    return replace(task, saved_fence=task.fence, lost_claims=0, waits=0)
+
+
+def children_changed(task: Task, batch: Batch, now: int) -> Change | None:
+    """What a parent does about children that have settled; None if that is nothing.
+
+    One that waits for the batch goes on when that is over, else it tells how far it is.
+    """
+    if task.status is Status.WAITING and waits_for(task.conditions, batch):
+        return woken(task, now)
+    percent = batch.percent
+    if percent is None or task.status in SETTLED or percent <= task.progress:
+        return None
+    return noted(task, ProgressNote(percent, batch.told, None))
+
+
+def waits_for(conditions: Iterable[Condition], batch: Batch) -> bool:
+    """Whether one of the conditions waits for the batch, and need not any more."""
+    return any(
+        isinstance(each, ChildrenOver) and each.path == batch.path and batch.is_over(stop=each.stop)
+        for each in conditions
+    )
+
+
+def cancelled_with_parent(task: Task, request: CancelRequest, now: int) -> Change | None:
+    """The same for a child whose parent was cancelled; one that has settled stays as it is."""
+    return None if task.status in SETTLED else cancelled(task, request, now)
 
 
 def cancelled(task: Task, request: CancelRequest, now: int) -> Change | None:

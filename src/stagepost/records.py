@@ -20,6 +20,14 @@ class Idempotency(NamedTuple):
     fingerprint: str
 
 
+class Kin(NamedTuple):
+    """Whose child a task is, of which batch, and its place in that, from 0."""
+
+    parent_id: str
+    batch_id: str
+    place: int
+
+
 class UploadRecord(NamedTuple):
     """A file that a caller sent. Its blob has the upload's id as key. `size` is in bytes."""
 
@@ -53,6 +61,7 @@ class NewTask(NamedTuple):
     tags: tuple[str, ...] = ()
     uploads: tuple[UploadRecord, ...] = ()
     idempotency: Idempotency | None = None
+    kin: Kin | None = None
 
 
 class Submitted(NamedTuple):

@@ -96,6 +96,7 @@ class Task:
     While it is WAITING, `conditions` are what it waits for and `wait` is the one to be shown.
     `saved_fence` is the fence of the last claim that saved something new; `lost_claims` counts
     claims lost in a row without that, `waits` parks for somebody else's limit in a row.
+    A child has a `parent_id`, the batch it was started with, and its `place` in that, from 0.
     """
 
     id: str
@@ -134,6 +135,9 @@ class Task:
     ended_at: int | None = None
     upload_bytes: int = 0
     trace_id: str = ""
+    parent_id: str | None = None
+    batch_id: str | None = None
+    place: int | None = None
 
     def to(self, status: Status, **changes: Any) -> Self:
         """This task in another status; raises IllegalTransition where the table has no edge."""

@@ -46,10 +46,21 @@ class LimitFree:
     until: int | None = None
 
 
-Condition = TimeComes | SignalSent | LimitFree
+@dataclass(frozen=True, slots=True)
+class ChildrenOver:
+    """All children of the batch at `path` settle; with `stop`, or one of them fails."""
+
+    kind: ClassVar[str] = "child"
+    name: str
+    path: str
+    stop: bool
+    until: int | None = None
+
+
+Condition = TimeComes | SignalSent | LimitFree | ChildrenOver
 
 _KINDS: Final[dict[str, type[Condition]]] = {
-    kind.kind: kind for kind in (TimeComes, SignalSent, LimitFree)
+    kind.kind: kind for kind in (TimeComes, SignalSent, LimitFree, ChildrenOver)
 }
 
 _LONGEST: Final = 10 * 365 * 86_400_000

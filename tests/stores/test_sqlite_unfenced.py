@@ -65,7 +65,7 @@ def unfenced(tx: Transaction, lease: Lease) -> Task | None:
 @pytest.fixture
 async def no_lease(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator[World]:
     without(monkeypatch, *LEASES)
-    monkeypatch.setattr(changes, "_owned", unfenced)
+    monkeypatch.setattr(changes, "owned", unfenced)
     async with a_world(open_sqlite, tmp_path / "data") as world:
         yield world
 
@@ -74,7 +74,7 @@ async def no_lease(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIter
 async def no_status(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator[World]:
     # An end clears the lease, so that this alone is caught only where both conditions are gone.
     without(monkeypatch, *LEASES, *RUNS)
-    monkeypatch.setattr(changes, "_owned", lambda tx, lease: changes.find(tx, lease.task_id))
+    monkeypatch.setattr(changes, "owned", lambda tx, lease: changes.find(tx, lease.task_id))
     async with a_world(open_sqlite, tmp_path / "data") as world:
         yield world
 

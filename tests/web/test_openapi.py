@@ -169,16 +169,18 @@ BETWEEN_FIELDS = [positive_data_acceptance]
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 def test_the_running_api_keeps_to_its_document(base: str, mode: GenerationMode) -> None:
     schema = schemathesis.openapi.from_url(f"{base}/openapi.json")
-    tested = 0
+    tested, there = 0, 0
     for found in schema.get_all_operations():
         assert isinstance(found, Ok), found.err()
         operation = found.ok()
         if operation.path == STREAM:
             # A stream does not end; test_stream.py has it.
             continue
+        there += 1
         tested += _try(operation, mode)
     # All but the stream.
-    assert tested == len(ROLES) - 1 if mode is GenerationMode.POSITIVE else tested >= 10
+    assert there >= len(ROLES) - 1
+    assert tested == there if mode is GenerationMode.POSITIVE else tested >= 10
 
 
 def _try(operation: Any, mode: GenerationMode) -> int:

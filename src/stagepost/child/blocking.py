@@ -10,7 +10,18 @@ from stagepost.context import Context
 Result = TypeVar("Result")
 
 _AWAITED: Final = frozenset(
-    {"step", "map", "progress", "emit", "save_artifact", "sleep", "wait_for"}
+    {
+        "step",
+        "map",
+        "progress",
+        "emit",
+        "save_artifact",
+        "sleep",
+        "wait_for",
+        "child",
+        "spawn",
+        "batch",
+    }
 )
 
 

@@ -10,7 +10,7 @@ import pickle
 import runpy
 import struct
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Final
@@ -73,6 +73,7 @@ class Ask:
     number: int
     method: str
     args: tuple[Any, ...]
+    named: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,7 @@ class Child:
 
     async def _answer(self, ask: Ask, journal: Journal) -> None:
         try:
-            value = await getattr(journal, ask.method)(*ask.args)
+            value = await getattr(journal, ask.method)(*ask.args, **ask.named)
             answer = Answer(ask.number, value)
         except Exception as error:  # noqa: BLE001  # it is the child's to handle
             answer = Answer(ask.number, error=error)

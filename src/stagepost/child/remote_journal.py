@@ -1,13 +1,16 @@
 """The child's side of the journal, which its parent keeps."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from stagepost.batch import Batch, ChildRecord
 from stagepost.child.frames import Answer, Ask, Pipe
-from stagepost.journal import Found, NewStep
+from stagepost.journal import Found, NewChildren, NewStep
 from stagepost.records import ProgressNote
 from stagepost.signals import NewWait, Pending
+from stagepost.task import Payload
 
 
 class RemoteJournal:
@@ -49,6 +52,30 @@ class RemoteJournal:
         """Save an artifact."""
         await self._ask("attach", name, media_type, content)
 
+    async def batch(self, path: str) -> Batch | None:
+        """The children at a path."""
+        batch: Batch | None = await self._ask("batch", path)
+        return batch
+
+    async def spawn(self, children: NewChildren) -> Batch:
+        """Start children."""
+        batch: Batch = await self._ask("spawn", children)
+        return batch
+
+    async def children(
+        self, batch_id: str, after: int, limit: int, *, texts: bool
+    ) -> Sequence[ChildRecord]:
+        """A page of a batch's children."""
+        found: Sequence[ChildRecord] = await self._ask(
+            "children", batch_id, after, limit, texts=texts
+        )
+        return found
+
+    async def text(self, value: Payload) -> str:
+        """A value's JSON text."""
+        text: str = await self._ask("text", value)
+        return text
+
     async def path(self, key: str) -> Path:
         """A local file with an upload's bytes."""
         path: Path = await self._ask("path", key)
@@ -64,12 +91,12 @@ class RemoteJournal:
         else:
             future.set_result(answer.value)
 
-    async def _ask(self, method: str, *args: Any) -> Any:
+    async def _ask(self, method: str, *args: Any, **named: Any) -> Any:
         self._number += 1
         number = self._number
         future = self._asked[number] = asyncio.get_running_loop().create_future()
         try:
-            await self._pipe.send(Ask(number, method, args))
+            await self._pipe.send(Ask(number, method, args, named))
             return await future
         finally:
             self._asked.pop(number, None)

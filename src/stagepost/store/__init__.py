@@ -24,6 +24,7 @@ artifacts, settle.
 from typing import Protocol
 
 from stagepost.store.accepting import Accepting
+from stagepost.store.children import Children
 from stagepost.store.claiming import Claiming
 from stagepost.store.keeping import Keeping
 from stagepost.store.keys import Keys
@@ -31,7 +32,17 @@ from stagepost.store.reading import Reading
 from stagepost.store.rules import RuleBook
 from stagepost.store.waits import Waits
 
-__all__ = ["Accepting", "Claiming", "Keeping", "Keys", "Reading", "RuleBook", "Store", "Waits"]
+__all__ = [
+    "Accepting",
+    "Children",
+    "Claiming",
+    "Keeping",
+    "Keys",
+    "Reading",
+    "RuleBook",
+    "Store",
+    "Waits",
+]
 
 
 class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
@@ -45,6 +56,11 @@ class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     @property
     def waits(self) -> Waits:
         """Sleeps and signals."""
+        ...
+
+    @property
+    def children(self) -> Children:
+        """Tasks that tasks have started."""
         ...
 
     async def ping(self) -> None:

@@ -23,6 +23,7 @@ def task_of(new: NewTask, now: int) -> Task:
     """The task that a submit makes."""
     run_at = new.run_at if new.run_at is not None else now + round(new.delay * 1000)
     ttl = round(new.ttl * 1000)
+    parent_id, batch_id, place = new.kin or (None, None, None)
     return Task(
         id=new.id,
         tenant=new.tenant,
@@ -39,4 +40,7 @@ def task_of(new: NewTask, now: int) -> Task:
         run_at=max(run_at, now),
         upload_bytes=sum(upload.size for upload in new.uploads),
         trace_id=new.trace_id,
+        parent_id=parent_id,
+        batch_id=batch_id,
+        place=place,
     )

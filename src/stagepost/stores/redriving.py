@@ -1,5 +1,7 @@
 """What every store makes of the wish to send a dead letter back."""
 
+from typing import Final, NamedTuple
+
 from stagepost.records import Resume
 
 
@@ -8,3 +10,18 @@ def resume_data(resume: Resume) -> str | dict[str, str]:
     if resume.fresh or resume.input is not None:
         return "fresh"
     return "checkpoints" if resume.from_step is None else {"fromStep": resume.from_step}
+
+
+class Cut(NamedTuple):
+    """What a redriven task keeps: so many steps, and the batches that were begun before that.
+
+    Of those that were begun behind as many steps, the ones with a lower id than `batch` stay.
+    """
+
+    steps: int
+    batch: str
+
+
+LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+NOTHING: Final = Cut(-1, LAST_ID)
+EVERYTHING: Final = Cut(2**31 - 1, LAST_ID)

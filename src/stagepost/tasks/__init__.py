@@ -4,7 +4,9 @@
 """
 
 from stagepost import App
+from stagepost.tasks.batch import app as _batch
 from stagepost.tasks.contract_review.task import app as _contract_review
 
 app = App()
+app.include(_batch)
 app.include(_contract_review)

@@ -1,17 +1,23 @@
 """The journal of a claim that is kept nowhere."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
+from uuid_utils import uuid7
 
+from stagepost.batch import Batch, ChildRecord
 from stagepost.errors import NotFound
-from stagepost.journal import Found, NewStep
+from stagepost.journal import Found, NewChildren, NewStep
 from stagepost.records import ProgressNote
 from stagepost.signals import NewWait, OpenWait, Pending, Signal, end_of, pending
+from stagepost.task import Payload, Status
 from stagepost.waiting import milliseconds
+
+RunChild = Callable[[str, int, str, str], Awaitable[ChildRecord]]
+"""Runs a child, given its id, place, type and input."""
 
 
 class SavedFile(NamedTuple):
@@ -35,6 +41,7 @@ class MemoryJournal:
         signals: Mapping[str, Sequence[Any]] | None = None,
         *,
         skip_time: bool = True,
+        run_child: RunChild | None = None,
     ) -> None:
         self._uploads = uploads
         self._skip_time = skip_time
@@ -46,6 +53,9 @@ class MemoryJournal:
         ]
         self.now = 0
         """Milliseconds of waiting that were skipped."""
+        self._run_child = run_child
+        self._batches: dict[str, Batch] = {}
+        self._children: dict[str, list[ChildRecord]] = {}
         self.steps = dict(checkpoints)
         """What is saved, in the order of saving: the given checkpoints, then what ran."""
         self.ran: list[str] = []
@@ -109,6 +119,38 @@ class MemoryJournal:
         if isinstance(content, Path):
             content = await asyncio.to_thread(content.read_bytes)
         self.artifacts[name] = SavedFile(media_type, content)
+
+    async def batch(self, path: str) -> Batch | None:
+        """The children at a path."""
+        return self._batches.get(path)
+
+    async def spawn(self, children: NewChildren) -> Batch:
+        """Run children to their ends, one after the other."""
+        if self._run_child is None:
+            raise RuntimeError("This run has no app, so it can't run children.")
+        earlier = self._batches.get(children.path)
+        batch_id = str(uuid7()) if earlier is None else earlier.id
+        family = self._children.setdefault(batch_id, [])
+        for place, text in enumerate(children.inputs, children.first):
+            family.append(await self._run_child(str(uuid7()), place, children.type, text))
+        failed = sum(child.status is not Status.COMPLETED for child in family)
+        batch = Batch(
+            batch_id, "", children.path, children.type, len(family), children.last, 0, failed,
+            children.after,
+        )  # fmt: skip
+        self._batches[children.path] = batch
+        return batch
+
+    async def children(
+        self, batch_id: str, after: int, limit: int, *, texts: bool
+    ) -> Sequence[ChildRecord]:
+        """A page of a batch's children."""
+        del texts
+        return self._children[batch_id][after + 1 : after + 1 + limit]
+
+    async def text(self, value: Payload) -> str:
+        """A value's JSON text."""
+        return value.text or "null"
 
     async def path(self, key: str) -> Path:
         """The file of an upload."""

@@ -11,8 +11,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import orjson
+from pydantic_core import from_json
 from uuid_utils import uuid7
 
+from stagepost.batch import ChildRecord
 from stagepost.child.blocking import BlockingContext
 from stagepost.context import Context, Facts
 from stagepost.errors import Invalid
@@ -23,8 +25,8 @@ from stagepost.journal import NewStep
 from stagepost.outcome import Outcome, Succeeded, Waiting
 from stagepost.records import Claimed, ProgressNote, UploadRecord
 from stagepost.registry import App, TaskType
-from stagepost.task import Payload
-from stagepost.testing.memory_journal import MemoryJournal, SavedFile
+from stagepost.task import Payload, Status
+from stagepost.testing.memory_journal import MemoryJournal, RunChild, SavedFile
 from stagepost.threads import Threads
 from stagepost.upload import NOT_SENT_TEXTS
 
@@ -74,7 +76,8 @@ async def run_task(
     keys, which are also their names. Steps saved in `checkpoints` are not run. `signals` are the
     JSON values that were sent, by name. No time is waited for here: a sleep is over at once, and so
     is a wait with a time-out for which no signal was given; without `skip_time` they are not, and
-    the outcome is Waiting. A sync handler and
+    the outcome is Waiting. Children run at once, one attempt each, with the handlers of
+    `app`. A sync handler and
     `cpu=True` run in a thread here, not in a process of their own. Raises UnknownType, and Invalid,
     whose message names each field at fault.
     """
@@ -83,7 +86,13 @@ async def run_task(
         files = _files(uploads or {}, Path(folder))
         records = {key: _record(key, path) for key, path in files.items()}
         text = task_type.dump(_parsed(task_type, input, records))
-        journal = MemoryJournal(files, checkpoints or {}, signals, skip_time=skip_time)
+        journal = MemoryJournal(
+            files,
+            checkpoints or {},
+            signals,
+            skip_time=skip_time,
+            run_child=_children_of(app, files),
+        )
         claim = _claim(task_type, text, attempt, len(journal.steps))
         running = asyncio.create_task(_attempt(task_type, claim, journal), name=f"run of {type}")
         outcome, error = await running
@@ -100,6 +109,20 @@ async def run_task(
         journal.artifacts,
         journal.now / 1000,
     )
+
+
+def _children_of(app: App, uploads: Mapping[str, Path]) -> RunChild:
+    async def run_child(task_id: str, place: int, name: str, text: str) -> ChildRecord:
+        run = await run_task(app, name, from_json(text), uploads=uploads)
+        if isinstance(run.outcome, Succeeded):
+            result = run.outcome.result
+            return ChildRecord(place, task_id, Status.COMPLETED, result, None, None)
+        failure = classify(run.error or RuntimeError(f"The child did not end: {run.outcome}"))
+        return ChildRecord(
+            place, task_id, Status.DEAD_LETTER, None, failure.kind.value, failure.message
+        )
+
+    return run_child
 
 
 def _parsed(task_type: TaskType, value: Any, records: Mapping[str, UploadRecord]) -> Any:

@@ -63,7 +63,7 @@ class Operation:
 
     `answers` maps each good status to the shape of its body, or to None where there is none;
     `problems` are the statuses of its refusals beside those that every route has. `body` is the
-    model of a JSON body, `form` the schema of a multipart one.
+    model of a JSON body, `form` the schema of a multipart one; `lines`: JSON Lines do as well.
     """
 
     method: str
@@ -74,6 +74,7 @@ class Operation:
     body: type[BaseModel] | None = None
     body_required: bool = True
     form: Mapping[str, Any] | None = None
+    lines: bool = False
     media_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=dict)
 

@@ -19,6 +19,7 @@ from stagepost.errors import StagepostError
 from stagepost.web.answers import Operation
 from stagepost.web.artifacts import ArtifactRoutes
 from stagepost.web.auth import Door
+from stagepost.web.batches import BatchRoutes
 from stagepost.web.dead_letters import DeadLetterRoutes
 from stagepost.web.docs import DocRoutes
 from stagepost.web.documents import openapi_document, request_body_of, responses_of
@@ -64,6 +65,7 @@ def create_app(parts: Parts) -> Envelope:
         SignalRoutes(parts),
         ArtifactRoutes(parts, reader),
         UploadRoutes(parts),
+        BatchRoutes(parts, reader),
         DeadLetterRoutes(parts),
         LaneRoutes(parts),
         KeyRoutes(parts, keyring),

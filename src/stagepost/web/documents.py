@@ -84,10 +84,10 @@ def request_body_of(operation: Operation) -> dict[str, Any] | None:
     if operation.body is None:
         return None
     schema = _inlined(TypeAdapter(operation.body).json_schema())
-    return {
-        "required": operation.body_required,
-        "content": {"application/json": {"schema": schema}},
-    }
+    content = {"application/json": {"schema": schema}}
+    if operation.lines:
+        content["application/x-ndjson"] = {"schema": {"type": "string"}}
+    return {"required": operation.body_required, "content": content}
 
 
 def openapi_document(

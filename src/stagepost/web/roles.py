@@ -53,6 +53,8 @@ ROLES: Final[Mapping[tuple[str, str], Role | None]] = {
     ("GET", f"{_TASK}/artifacts/{{name}}"): Role.READ,
     ("POST", f"{_TASK}/cancel"): Role.SUBMIT,
     ("POST", f"{_TASK}/signals/{{name}}"): Role.SUBMIT,
+    ("POST", "/api/v1/batches"): Role.SUBMIT,
+    ("GET", "/api/v1/batches/{task_id}"): Role.READ,
     ("POST", "/api/v1/uploads"): Role.SUBMIT,
     ("GET", "/api/v1/dead-letters"): Role.READ,
     ("POST", "/api/v1/dead-letters/redrive"): Role.OPERATE,

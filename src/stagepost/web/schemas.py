@@ -34,6 +34,33 @@ class SignalSent(TypedDict):
     status: StatusName
 
 
+class AcceptedBatch(Accepted):
+    """The answer to a batch: that of any task, and how many tasks it is going to start."""
+
+    count: int
+
+
+class Child(TypedDict):
+    """One task of a batch; `index` is its place, from 0."""
+
+    index: int
+    taskId: str
+    status: StatusName
+    result: Any
+    resultUrl: NotRequired[str]
+    resultBytes: NotRequired[int]
+    failureKind: str | None
+    errorMessage: str | None
+
+
+class BatchPage(TypedDict):
+    """A batch: how many of its tasks stand where, and a page of them in input order."""
+
+    counts: dict[str, int]
+    items: list[Child]
+    next: str | None
+
+
 class WaitingFor(TypedDict):
     """What holds a task up."""
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import orjson
 
+from stagepost.batch import ChildRecord
 from stagepost.blobs import OFFLOAD_OVER
 from stagepost.event import Event, rfc3339, wait_data
 from stagepost.failure import REACTIONS, FailureKind, Redrive
@@ -23,6 +24,7 @@ from stagepost.task import SETTLED, Payload, Status, Task, Wait
 from stagepost.web.schemas import (
     Accepted,
     ArtifactItem,
+    Child,
     DeadLetter,
     FailedAttempt,
     Owned,
@@ -230,6 +232,20 @@ def artifact(task_id: str, saved: Artifact, url: str) -> ArtifactItem:
         "createdAt": rfc3339(saved.created_at),
         "url": task_url(task_id, f"/artifacts/{url}"),
     }
+
+
+def child(record: ChildRecord) -> Child:
+    """A task of a batch."""
+    failed = record.status in {Status.FAILED, Status.DEAD_LETTER}
+    body: dict[str, Any] = {
+        "index": record.place,
+        "taskId": record.task_id,
+        "status": record.status.value,
+        "failureKind": record.failure_kind if failed else None,
+        "errorMessage": record.error_message if failed else None,
+        **_result_part(record.task_id, record.result),
+    }
+    return body  # type: ignore[return-value]
 
 
 def uploaded(record: UploadRecord) -> Uploaded:

@@ -112,14 +112,9 @@ class Submit:
     def _idempotency(
         self, exchange: Exchange, query: Mapping[str, Any], sent: Sent
     ) -> Idempotency | None:
-        key = exchange.text(b"idempotency-key")
+        key = idempotency_key(exchange, self._limits.key_length)
         if key is None:
             return None
-        most = self._limits.key_length
-        if not (1 <= len(key) <= most and key.isascii() and key.isprintable()):
-            raise Problem(
-                Kind.BAD_REQUEST, f"An Idempotency-Key has 1 to {most} printable ASCII characters."
-            )
         return Idempotency(_ROUTE, key, fingerprint(sent, query))
 
     async def _wait(
@@ -136,6 +131,16 @@ class Submit:
             view, mine, lambda status, _: status["final"], seconds, request.is_disconnected
         )
         return status if status["final"] else None
+
+
+def idempotency_key(exchange: Exchange, most: int) -> str | None:
+    """The header of this name; at most so many characters. Raises Problem."""
+    key = exchange.text(b"idempotency-key")
+    if key is not None and not (1 <= len(key) <= most and key.isascii() and key.isprintable()):
+        raise Problem(
+            Kind.BAD_REQUEST, f"An Idempotency-Key has 1 to {most} printable ASCII characters."
+        )
+    return key
 
 
 def fingerprint(sent: Sent, query: Mapping[str, Any]) -> str:

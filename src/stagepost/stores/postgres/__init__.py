@@ -36,6 +36,7 @@ from stagepost.records import (
 )
 from stagepost.stores.postgres import keeping, life, looking, people, reading
 from stagepost.stores.postgres.address import Address, address_of
+from stagepost.stores.postgres.children import PostgresChildren
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.opening import prepare
@@ -61,6 +62,7 @@ class PostgresStore:
         self._engine = Engine(address, clock, committed, first)
         self.rules = PostgresRules(self._engine)
         self.waits = PostgresWaits(self._engine)
+        self.children = PostgresChildren(self._engine)
         self._scanned_at = 0
 
     @classmethod

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from stagepost.batch import delta_of
 from stagepost.errors import LeaseLost, NotFound
 from stagepost.lifecycle import Change
 from stagepost.outcome import Failed
@@ -17,9 +18,12 @@ from stagepost.stores.postgres.rows import (
 )
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.rows import json
-from stagepost.task import Lease, Status, Task
+from stagepost.task import CancelRequest, Lease, Status, Task
 
-_FIXED: Final = {"id", "tenant", '"user"', "type", "lane", "created_at", "upload_bytes", "trace_id"}
+_FIXED: Final = {
+    "id", "tenant", '"user"', "type", "lane", "created_at", "upload_bytes", "trace_id", "parent_id",
+    "batch_id", "place",
+}  # fmt: skip
 _COUNT: Final = len(TASK_NAMES)
 
 PLACE_TYPES: Final = ("text", "text", "text", "bigint", "uuid", "bigint", "bigint", "boolean")
@@ -116,6 +120,48 @@ async def save(
         *_columns(6, (_failure_of(*failure) for failure in failures)),
     )
     announce(tx, pairs)
+    await _tell_batches(tx, pairs)
+    await cancel_children(
+        tx,
+        [
+            (change.task.id, change.task.cancel)
+            for before, change in pairs
+            if change.task.cancel is not None and before.cancel is None
+        ],
+    )
+
+
+async def _tell_batches(tx: Transaction, pairs: Sequence[Pair]) -> None:
+    deltas = [
+        (change.task.batch_id, delta_of(before.status, change.task.status))
+        for before, change in pairs
+        if change.task.batch_id is not None
+    ]
+    rows = [(batch_id, *delta) for batch_id, delta in deltas if delta is not None]
+    if rows:
+        await tx.connection.execute(_WAKES, *_columns(3, rows))
+        tx.woken = True
+
+
+_WAKES: Final = """
+INSERT INTO wakes (batch_id, "left", failed)
+SELECT batch_id, sum("left"), sum(failed)
+FROM unnest($1::uuid[], $2::integer[], $3::integer[]) AS r (batch_id, "left", failed)
+GROUP BY batch_id"""
+
+
+async def cancel_children(tx: Transaction, asked: Sequence[tuple[str, CancelRequest]]) -> None:
+    """Have the children of tasks cancelled, by `children.cancel_some`, but for detached ones."""
+    if asked:
+        rows = [(task_id, json(request)) for task_id, request in asked]
+        await tx.connection.execute(_CANCEL_CHILDREN, *_columns(2, rows))
+
+
+_CANCEL_CHILDREN: Final = """
+INSERT INTO cancelling (batch_id, request)
+SELECT b.id, r.request FROM unnest($1::uuid[], $2::text[]) AS r (id, request)
+JOIN batches AS b ON b.parent_id = r.id WHERE NOT b.detached
+ON CONFLICT DO NOTHING"""
 
 
 def facts_of(pairs: Iterable[Pair]) -> list[tuple[str, int, str, str]]:

@@ -12,7 +12,14 @@ from stagepost.clock import Clock
 from stagepost.errors import QueueFull, StoreUnavailable
 from stagepost.outcome import Drained
 from stagepost.records import Claimed, Demand, LaneRecord
-from stagepost.stores.postgres import claiming, refusals, settling, standing, submitting
+from stagepost.stores.postgres import (
+    batches,
+    claiming,
+    refusals,
+    settling,
+    standing,
+    submitting,
+)
 from stagepost.stores.postgres.address import Address
 from stagepost.stores.postgres.answers import CLOSING, Answers, Intent, Results
 from stagepost.stores.postgres.connections import Backend, Connections
@@ -21,6 +28,7 @@ from stagepost.stores.postgres.held import Held
 from stagepost.stores.postgres.lane import Lane
 from stagepost.stores.postgres.ruling import KnownRules
 from stagepost.stores.postgres.settling import Kind, Write
+from stagepost.stores.postgres.telling import Telling
 from stagepost.stores.postgres.transaction import InDoubt, Moment, Transaction, Work, perform
 from stagepost.stores.rates import Rates
 
@@ -66,6 +74,7 @@ class Engine:
         self._writes = Lane(
             "writes", home, self._write_writes, answers, separate=settling.second_ends
         )
+        self._telling = Telling(home, lambda limit: self.change(lambda tx: batches.wake(tx, limit)))
         self._claims = standing.Claims(home, self._serve, Answers(home, self._take_back))
         self._doorbells = Doorbells(
             home, self._connections, address.schema, self._claims.wake, self._rates.count
@@ -147,6 +156,7 @@ class Engine:
     async def _close(self) -> None:
         self.closing = True
         await self._claims.close()
+        await self._telling.close()
         await asyncio.gather(self._submits.close(), self._writes.close())
         await self._doorbells.close()
         await self._connections.close()
@@ -257,6 +267,8 @@ class Engine:
         self._held.ended(transaction.over)
         if transaction.pooled:
             self._claims.wake()
+        if transaction.woken:
+            self._telling.ring()
         self._rates.count(transaction.counts)
         self._doorbells.ring(transaction.pooled, transaction.counts)
         if not (transaction.events or transaction.cancels):

@@ -12,7 +12,7 @@ from stagepost.stores.rows import TASK_FIELDS, row_of
 from stagepost.task import Status, Task
 
 _TYPES: Final = {
-    **dict.fromkeys(("id", "lease_id", "worker_id"), "uuid"),
+    **dict.fromkeys(("id", "lease_id", "worker_id", "parent_id", "batch_id"), "uuid"),
     **dict.fromkeys(
         ("tenant", "user", "type", "lane", "status", "step", "wait", "conditions", "cancel",
          "failure_kind", "error_message", "trace_id"), "text",
@@ -23,7 +23,7 @@ _TYPES: Final = {
     ),
     **dict.fromkeys(
         ("max_attempts", "attempt", "priority", "fence", "seq", "progress", "saved_steps",
-         "saved_fence", "lost_claims", "waits"), "integer",
+         "saved_fence", "lost_claims", "waits", "place"), "integer",
     ),
     "hard_deadline": "boolean",
 }  # fmt: skip
@@ -34,7 +34,7 @@ TASK_NAMES: Final = tuple('"user"' if name == "user" else name for name in TASK_
 TASK_COLUMNS: Final = ", ".join(f"t.{name}" for name in TASK_NAMES)
 """Every field of a Task, of a table called t."""
 
-_IDS: Final = tuple(TASK_FIELDS.index(name) for name in ("id", "lease_id", "worker_id"))
+_IDS: Final = tuple(TASK_FIELDS.index(name) for name, kind in _TYPES.items() if kind == "uuid")
 
 _ID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 

@@ -85,7 +85,7 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), done AS (
         unnest($4::text::uuid[]), {unfolded(5)}, unnest($6::text::bigint[]), {unfolded(7)})
         AS r (id, fence, lease_id, result, size, blob), n
     WHERE t.id = r.id AND t.fence = r.fence AND t.lease_id = r.lease_id AND t.status = 'RUNNING'
-    RETURNING t.id, t.seq, t.started_at, t.trace_id, r.blob
+    RETURNING t.id, t.seq, t.started_at, t.trace_id, t.batch_id, r.blob
 ), told AS (
     INSERT INTO events (task_id, seq, kind, data, at)
     SELECT id, seq, 'completed', '{{"progress":100,"model":null,"processingMs":'
@@ -96,9 +96,13 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), done AS (
     WHERE key = ANY(ARRAY(SELECT blob FROM done WHERE blob IS NOT NULL))
 ), over AS (
     DELETE FROM claims WHERE lease_id = ANY($8::uuid[])
+), woken AS (
+    INSERT INTO wakes (batch_id, "left", failed)
+    SELECT batch_id, -count(*), 0 FROM done WHERE batch_id IS NOT NULL GROUP BY batch_id
 )
 SELECT n.ms, CASE WHEN (SELECT count(*) FROM done) < $9::integer
-    THEN ARRAY(SELECT id FROM done) END FROM n"""
+    THEN ARRAY(SELECT id FROM done) END, EXISTS (SELECT FROM done WHERE batch_id IS NOT NULL)
+FROM n"""
 
 _PLACES: Final = "SELECT id, type, lane FROM tasks WHERE id = ANY($1::uuid[])"
 
@@ -313,6 +317,7 @@ async def _succeed(tx: Transaction, writes: Sequence[Write], held: Held) -> list
     assert row is not None
     tx.moment.saw(row[0])
     tx.over += ends
+    tx.woken = tx.woken or row[2]
     if row[1] is None:
         await _announce(tx, writes, held)
         return [None] * len(writes)

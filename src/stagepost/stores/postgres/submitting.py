@@ -177,6 +177,11 @@ async def _submit_others(tx: Transaction, news: list[NewTask]) -> list[Answer]:
     return [answers[new.id] for new in news]
 
 
+async def submit_children(tx: Transaction, news: list[NewTask]) -> None:
+    """Accept children, which have ids of their own."""
+    await _accept(tx, news, tx.moment.last)
+
+
 async def _accept(tx: Transaction, news: list[NewTask], now: int) -> dict[str, Answer]:
     made = {new.id: lifecycle.accepted(task_of(new, now), now) for new in news}
     kept = await _insert(tx, news, made)

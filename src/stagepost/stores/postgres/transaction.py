@@ -67,6 +67,8 @@ class Transaction:
         """What was claimed in lanes that tenants share, by (lane, tenant)."""
         self.held_back = False
         """A claim has found something that a rule holds back."""
+        self.woken = False
+        """Set when children have left notes for their parents."""
         self.over: list[tuple[str, str]] = []
         """(lease, task) of the claims that have ended."""
 

@@ -5,10 +5,25 @@ from typing import Final
 
 import orjson
 
+from stagepost.lifecycle import waits_for
 from stagepost.signals import OpenWait, Signal, heard
+from stagepost.stores.batches import BATCH_FIELDS, batch_of
 from stagepost.stores.postgres.transaction import Transaction
-from stagepost.waiting import Condition, SignalSent
+from stagepost.waiting import ChildrenOver, Condition, SignalSent
 
+PLAIN: Final = ", ".join(f"b.{name}" for name in BATCH_FIELDS)
+COLUMNS: Final = PLAIN.replace('b."left"', 'b."left" + w."left"').replace(
+    "b.failed", "b.failed + w.failed"
+)
+"""A batch as it is when the notes that are still there have been worked off."""
+
+COUNTED: Final = """batches AS b CROSS JOIN LATERAL (
+    SELECT coalesce(sum("left"), 0)::integer AS "left", coalesce(sum(failed), 0)::integer AS failed
+    FROM wakes WHERE batch_id = b.id) AS w"""
+
+_BATCHES: Final = f"""
+SELECT {COLUMNS} FROM unnest($1::uuid[], $2::text[]) AS r (id, path) CROSS JOIN {COUNTED}
+WHERE b.parent_id = r.id AND md5(b.path) = md5(r.path) AND b.path = r.path AND b.dropped = 0"""
 _WAITS: Final = """
 SELECT task_id, path, name, until, approvers FROM waits WHERE task_id = ANY($1::uuid[])"""
 _SIGNALS: Final = """
@@ -18,6 +33,24 @@ WHERE task_id = ANY($1::uuid[]) AND NOT taken ORDER BY task_id, n"""
 
 async def holding(tx: Transaction, waiting: Mapping[str, Sequence[Condition]]) -> set[str]:
     """The tasks of which one condition holds; those that pass with time are the scheduler's."""
+    return await _heard(tx, waiting) | await _children_over(tx, waiting)
+
+
+async def _children_over(tx: Transaction, waiting: Mapping[str, Sequence[Condition]]) -> set[str]:
+    parents = [
+        (task_id, each.path)
+        for task_id, conditions in waiting.items()
+        for each in conditions
+        if isinstance(each, ChildrenOver)
+    ]
+    if not parents:
+        return set()
+    rows = await tx.connection.fetch(_BATCHES, *map(list, zip(*parents, strict=True)))
+    batches = map(batch_of, rows)
+    return {each.parent_id for each in batches if waits_for(waiting[each.parent_id], each)}
+
+
+async def _heard(tx: Transaction, waiting: Mapping[str, Sequence[Condition]]) -> set[str]:
     paths = {
         task_id: {each.path for each in conditions if isinstance(each, SignalSent)}
         for task_id, conditions in waiting.items()

@@ -42,6 +42,7 @@ from stagepost.records import (
 from stagepost.stores.rates import Rates
 from stagepost.stores.sqlite import bulk, changes, life, reading, submitting
 from stagepost.stores.sqlite.checkpointer import Checkpointer
+from stagepost.stores.sqlite.children import SqliteChildren
 from stagepost.stores.sqlite.claiming import Claiming
 from stagepost.stores.sqlite.folder import DataFolder, Place, open_writer
 from stagepost.stores.sqlite.intents import Intent, Kind
@@ -83,6 +84,7 @@ class SqliteStore:
         self._claiming = Claiming()
         self.rules = SqliteRules(self._writer, self._readers)
         self.waits = SqliteWaits(self._writer)
+        self.children = SqliteChildren(self._writer, self._readers)
         self._scanned_at = 0
 
     # Accepting

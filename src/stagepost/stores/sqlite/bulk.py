@@ -86,6 +86,11 @@ UPDATE tasks SET status = 'COMPLETED', lease_id = NULL, worker_id = NULL, progre
     cancel = NULL, failure_kind = NULL, error_message = NULL, seq = seq + 1, ended_at = ?2,
     result = j.value->>3, result_size = j.value->>4, result_blob = j.value->>5 {_CHANGED}"""
 
+_ANY_CHILDREN: Final = "SELECT EXISTS (SELECT 1 FROM batches WHERE left > 0)"
+_OF_BATCHES: Final = """
+SELECT t.batch_id, count(*) FROM json_each(?1) AS j JOIN tasks AS t ON t.id = j.value
+WHERE t.batch_id IS NOT NULL GROUP BY t.batch_id"""
+
 
 class _Verb(NamedTuple):
     """What a lease allows: statements that insert, the one that changes the tasks, a row's values.
@@ -174,6 +179,9 @@ def _succeed(tx: Transaction, arguments: list[Fenced]) -> list[Conflict | None]:
     owners = _write(tx, _RESULTS, arguments)
     done = [lease.task_id for lease, _, _ in arguments if owners is None or lease.task_id in owners]
     tx.count("completed", [tx.ended(task_id) for task_id in done])
+    if tx.value(_ANY_CHILDREN):
+        for batch_id, many in tx.rows(_OF_BATCHES, (json(done),)):
+            tx.child_changed(batch_id, -many, 0)
     for lease, outcome, _ in arguments:
         blob = outcome.result.blob
         if blob is not None and (owners is None or lease.task_id in owners):

@@ -1,21 +1,25 @@
 """The verbs that change one task at a time: read it, ask the lifecycle, write what it answers."""
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 from stagepost import lifecycle
+from stagepost.batch import PAGE, begun_anew, delta_of
 from stagepost.errors import Conflict, LeaseLost, NotFound
 from stagepost.lifecycle import Blame, Change
 from stagepost.outcome import Failed, Outcome, Waiting
 from stagepost.records import Artifact, NewTask, Rescue, Resume, Scope
-from stagepost.stores.redriving import resume_data
+from stagepost.stores.redriving import EVERYTHING, LAST_ID, NOTHING, Cut, resume_data
 from stagepost.stores.rows import TASK_COLUMNS, TASK_FIELDS, json, row_of, task_of
 from stagepost.stores.sqlite import waking
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest, Lease, Status, Task
 
 _SELECT: Final = f"SELECT {TASK_COLUMNS} FROM tasks WHERE id = ?"
-_MUTABLE: Final = tuple(name for name in TASK_FIELDS if name != "id")
+_FIXED: Final = {"id", "parent_id", "batch_id", "place"}
+_MUTABLE: Final = tuple(name for name in TASK_FIELDS if name not in _FIXED)
+_mutable_of: Final = itemgetter(*map(TASK_FIELDS.index, _MUTABLE))
 _UPDATE: Final = f"UPDATE tasks SET {', '.join(f'{name} = ?' for name in _MUTABLE)} WHERE id = ?"
 _INSERT: Final = (
     f"INSERT INTO tasks ({TASK_COLUMNS}, tagged, input) "
@@ -52,8 +56,7 @@ def insert(tx: Transaction, change: Change, new: NewTask) -> None:
 def save(tx: Transaction, before: Task, change: Change) -> Task:
     """Write a changed task, its place in the pool and its facts."""
     task = change.task
-    values = row_of(task)
-    tx.execute(_UPDATE, (*values[1:], task.id))
+    tx.execute(_UPDATE, (*_mutable_of(row_of(task)), task.id))
     if before.status is Status.RUNNING and task.status is not Status.RUNNING:
         tx.running.pop(task.id, None)
     if before.status is Status.QUEUED and task.status is not Status.QUEUED:
@@ -62,8 +65,27 @@ def save(tx: Transaction, before: Task, change: Change) -> Task:
         _enter_pool(tx, task)
     if task.cancel is not None and before.cancel is None and task.status is Status.RUNNING:
         tx.cancels.append(task.id)
+    if task.cancel is not None and (before.cancel is None or task.status is not before.status):
+        cancel_children(tx, task.id, task.cancel)
+    if task.batch_id is not None:
+        _tell_batch(tx, before, task)
     _append(tx, change)
     return task
+
+
+def cancel_children(tx: Transaction, task_id: str, request: CancelRequest) -> None:
+    """Have the children of a task cancelled, by `children.cancel_some`, but for detached ones."""
+    tx.execute(
+        """INSERT OR IGNORE INTO cancelling (batch_id, request)
+           SELECT id, ? FROM batches WHERE parent_id = ? AND detached = 0 AND left > 0""",
+        (json(request), task_id),
+    )
+
+
+def _tell_batch(tx: Transaction, before: Task, task: Task) -> None:
+    delta = delta_of(before.status, task.status)
+    if delta is not None and task.batch_id is not None:
+        tx.child_changed(task.batch_id, *delta)
 
 
 def _append(tx: Transaction, change: Change) -> None:
@@ -108,10 +130,11 @@ def lease_lost(task_id: str) -> LeaseLost:
 
 def owns(tx: Transaction, lease: Lease) -> bool:
     """Whether a lease opens its task."""
-    return _owned(tx, lease) is not None
+    return owned(tx, lease) is not None
 
 
-def _owned(tx: Transaction, lease: Lease) -> Task | None:
+def owned(tx: Transaction, lease: Lease) -> Task | None:
+    """The task that a lease opens."""
     task = find(tx, lease.task_id)
     if task is None or task.status is not Status.RUNNING or task.lease != lease:
         return None
@@ -120,7 +143,7 @@ def _owned(tx: Transaction, lease: Lease) -> Task | None:
 
 def under_lease(tx: Transaction, lease: Lease, outcome: Outcome) -> LeaseLost | None:
     """Settle one claim."""
-    task = _owned(tx, lease)
+    task = owned(tx, lease)
     if task is None:
         return lease_lost(lease.task_id)
     _settle(tx, task, outcome)
@@ -147,7 +170,7 @@ def attach(tx: Transaction, arguments: list[tuple[Lease, Artifact]]) -> Sequence
     """Artifacts of running tasks."""
     results: list[LeaseLost | None] = []
     for lease, artifact in arguments:
-        if _owned(tx, lease) is None:
+        if owned(tx, lease) is None:
             results.append(lease_lost(lease.task_id))
             continue
         tx.execute(
@@ -228,34 +251,73 @@ def _redrive_one(
         return absent(task_id)
     try:
         change = lifecycle.redriven(task, by, resume_data(resume), attempts, tx.now)
-        _forget_steps(tx, task_id, resume)
+        cut = _cut(tx, task_id, resume)
     except (Conflict, NotFound) as error:
         return error
+    if _redrive_dead_children(tx, task_id, by, cut) == PAGE:
+        return task
+    if resume != Resume():
+        _delete_steps(tx, task_id, cut.steps)
+        _drop_batches(tx, task, by, cut)
     if resume.input is not None:
         _replace_input(tx, task_id, resume.input)
     return save(tx, task, change)
 
 
-def _forget_steps(tx: Transaction, task_id: str, resume: Resume) -> None:
-    if resume.fresh or resume.input is not None:
-        _delete_steps(tx, task_id, 0)
-    elif resume.from_step is not None:
-        found = tx.row(
-            "SELECT min(n) FROM steps WHERE task_id = ? AND (path = ? OR name = ?)",
-            (task_id, resume.from_step, resume.from_step),
-        )
-        if found is None or found[0] is None:
-            raise NotFound(f'The task has no saved step "{resume.from_step}"; see its /steps.')
-        _delete_steps(tx, task_id, found[0])
+def _cut(tx: Transaction, task_id: str, resume: Resume) -> Cut:
+    if resume.from_step is None or resume.fresh or resume.input is not None:
+        return NOTHING if resume != Resume() else EVERYTHING
+    found = tx.row(_STANDS_AT, (task_id, resume.from_step, LAST_ID))
+    if found is None:
+        raise NotFound(f'The task has no saved step "{resume.from_step}"; see its /steps.')
+    return Cut(*found)
 
 
-def _delete_steps(tx: Transaction, task_id: str, first: int) -> None:
+_STANDS_AT: Final = """
+SELECT n - 1, ?3 FROM steps WHERE task_id = ?1 AND (path = ?2 OR name = ?2) UNION ALL
+SELECT steps, id FROM batches WHERE parent_id = ?1 AND dropped = 0 AND (path = ?2 OR name = ?2)
+ORDER BY 1, 2 LIMIT 1"""
+
+
+def _redrive_dead_children(tx: Transaction, task_id: str, by: str, cut: Cut) -> int:
+    """A page of the dead children that a task keeps, and of theirs; the deepest first."""
+    dead = tx.rows(_DEAD_BELOW, (task_id, *cut, PAGE))
+    for child_id, attempts in dead:
+        child = load(tx, child_id)
+        save(tx, child, lifecycle.redriven(child, by, "checkpoints", attempts, tx.now))
+    return len(dead)
+
+
+_DEAD_BELOW: Final = """
+WITH RECURSIVE below (id, attempts, depth) AS (
+    SELECT t.id, b.attempts, 1 FROM batches AS b JOIN tasks AS t ON t.batch_id = b.id
+    WHERE b.parent_id = ?1 AND b.dropped = 0 AND (b.steps, b.id) < (?2, ?3) AND b.failed > 0
+        AND t.status = 'DEAD_LETTER'
+    UNION ALL
+    SELECT t.id, b.attempts, below.depth + 1 FROM below JOIN batches AS b ON b.parent_id = below.id
+    JOIN tasks AS t ON t.batch_id = b.id
+    WHERE b.dropped = 0 AND b.failed > 0 AND t.status = 'DEAD_LETTER')
+SELECT id, attempts FROM below ORDER BY depth DESC, id LIMIT ?4"""
+
+
+def _drop_batches(tx: Transaction, task: Task, by: str, cut: Cut) -> None:
+    for batch_id in _ids(tx, _DROP_BATCHES, (task.id, *cut, task.seq)):
+        row = (batch_id, json(begun_anew(by)))
+        tx.execute("INSERT OR IGNORE INTO cancelling (batch_id, request) VALUES (?, ?)", row)
+
+
+_DROP_BATCHES: Final = """
+UPDATE batches SET dropped = ?4 WHERE parent_id = ?1 AND dropped = 0 AND (steps, id) >= (?2, ?3)
+RETURNING id"""
+
+
+def _delete_steps(tx: Transaction, task_id: str, kept: int) -> None:
     tx.execute(
         """UPDATE blobs SET kept = 0, staged_at = ?3 WHERE key IN
-               (SELECT blob FROM steps WHERE task_id = ?1 AND n >= ?2 AND blob IS NOT NULL)""",
-        (task_id, first, tx.now),
+               (SELECT blob FROM steps WHERE task_id = ?1 AND n > ?2 AND blob IS NOT NULL)""",
+        (task_id, kept, tx.now),
     )
-    tx.execute("DELETE FROM steps WHERE task_id = ? AND n >= ?", (task_id, first))
+    tx.execute("DELETE FROM steps WHERE task_id = ? AND n > ?", (task_id, kept))
     # What is run again also waits again.
     tx.execute("DELETE FROM waits WHERE task_id = ?", (task_id,))
 

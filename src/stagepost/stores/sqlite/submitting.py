@@ -17,11 +17,15 @@ INLINE_UP_TO: Final = 16 * 1024
 
 _TASKS: Final = """
 INSERT INTO tasks (id, tenant, user, type, lane, status, created_at, deadline, ttl, max_attempts,
-    run_at, pooled_at, seq, trace_id, input)
+    run_at, pooled_at, seq, trace_id, input{more})
 SELECT value->>0, value->>1, value->>2, value->>3, value->>4, 'QUEUED', ?2,
     ?2 + CAST(round(1000 * (value->>7)) AS INTEGER), CAST(round(1000 * (value->>7)) AS INTEGER),
-    value->>6, ?2, ?2, 1, value->>8, value->>5
+    value->>6, ?2, ?2, 1, value->>8, value->>5{values}
 FROM json_each(?1)"""
+_PLAIN: Final = _TASKS.format(more="", values="")
+_CHILDREN: Final = _TASKS.format(
+    more=", parent_id, batch_id, place", values=", value->>9, value->>10, value->>11"
+)
 
 _POOL: Final = """
 INSERT INTO pool (lane, tenant, type, score, task_id, deadline, hard)
@@ -53,7 +57,24 @@ def _is_bulk(new: NewTask) -> bool:
 
 def _insert_plain(tx: Transaction, plain: list[NewTask]) -> None:
     rows = json([new[:FIRST_OPTION] for new in plain])
-    for statement in (_TASKS, _POOL, _EVENTS):
+    _insert_rows(tx, _PLAIN, rows, plain)
+
+
+def submit_children(tx: Transaction, news: list[NewTask]) -> None:
+    """Accept children, which have ids of their own."""
+    plain = [new for new in news if _is_bulk(new._replace(kin=None))]
+    if plain:
+        rows = json([(*new[:FIRST_OPTION], *(new.kin or ())) for new in plain])
+        _insert_rows(tx, _CHILDREN, rows, plain)
+    if len(plain) < len(news):
+        there = {new.id for new in plain}
+        for new in news:
+            if new.id not in there:
+                _submit_one(tx, new)
+
+
+def _insert_rows(tx: Transaction, tasks: str, rows: str, plain: list[NewTask]) -> None:
+    for statement in (tasks, _POOL, _EVENTS):
         tx.execute(statement, (rows, tx.now))
     tx.events += [new.id for new in plain]
     tx.count("queued", [(new.type, new.lane) for new in plain])

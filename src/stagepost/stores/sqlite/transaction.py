@@ -28,6 +28,8 @@ class Transaction:
         self.cancels: list[str] = []
         self.counts: Counter[tuple[str, str, str]] = Counter()
         """Facts by (type, lane, kind); see Committed."""
+        self.deltas: dict[str, tuple[int, int]] = {}
+        """How many children of a batch have settled, and failed, that it does not know of yet."""
         self.pooled = False
         """Set when something was put into the pool."""
         self.held_back = False
@@ -63,6 +65,11 @@ class Transaction:
         for (task_type, lane), number in Counter(places).items():
             self.counts[task_type, lane, kind] += number
 
+    def child_changed(self, batch_id: str, left: int, failed: int) -> None:
+        """Children of a batch have changed; see `Delta`."""
+        before = self.deltas.get(batch_id, (0, 0))
+        self.deltas[batch_id] = (before[0] + left, before[1] + failed)
+
     def row(self, statement: str, bindings: Sequence[Any] = ()) -> tuple[Any, ...] | None:
         """Run a statement and take its first row."""
         return self.connection.execute(statement, bindings).fetchone()
@@ -88,7 +95,7 @@ def apply_singly(transaction: Transaction, intents: Sequence[Intent]) -> Results
 
 def _alone(transaction: Transaction, intent: Intent) -> Any:
     events, cancels = len(transaction.events), len(transaction.cancels)
-    counts = transaction.counts.copy()
+    counts, deltas = transaction.counts.copy(), transaction.deltas.copy()
     transaction.execute("SAVEPOINT intent")
     try:
         ((_, answer),) = apply_grouped(transaction, [intent])
@@ -97,7 +104,7 @@ def _alone(transaction: Transaction, intent: Intent) -> Any:
             raise
         transaction.execute("ROLLBACK TO intent")
         del transaction.events[events:], transaction.cancels[cancels:]
-        transaction.counts = counts
+        transaction.counts, transaction.deltas = counts, deltas
         answer = refusal(error)
     transaction.execute("RELEASE intent")
     return answer

@@ -4,13 +4,36 @@ from collections.abc import Iterable
 
 import orjson
 
+from stagepost.batch import Batch
+from stagepost.lifecycle import waits_for
 from stagepost.signals import OpenWait, Signal, heard
+from stagepost.stores.batches import BATCH_COLUMNS, batch_of
 from stagepost.stores.sqlite.transaction import Transaction
-from stagepost.waiting import Condition, SignalSent
+from stagepost.waiting import ChildrenOver, Condition, SignalSent
 
 
 def holds(tx: Transaction, task_id: str, conditions: Iterable[Condition]) -> bool:
     """Whether one of the conditions holds; those that pass with time are the scheduler's."""
+    conditions = tuple(conditions)
+    return _heard(tx, task_id, conditions) or _children_over(tx, task_id, conditions)
+
+
+def _children_over(tx: Transaction, task_id: str, conditions: Iterable[Condition]) -> bool:
+    paths = {each.path for each in conditions if isinstance(each, ChildrenOver)}
+    batches = (find_batch(tx, task_id, path) for path in paths)
+    return any(batch is not None and waits_for(conditions, batch) for batch in batches)
+
+
+def find_batch(tx: Transaction, parent_id: str, path: str) -> Batch | None:
+    """The batch that a task knows under a path."""
+    row = tx.row(
+        f"SELECT {BATCH_COLUMNS} FROM batches WHERE parent_id = ? AND path = ? AND dropped = 0",
+        (parent_id, path),
+    )
+    return None if row is None else batch_of(row)
+
+
+def _heard(tx: Transaction, task_id: str, conditions: Iterable[Condition]) -> bool:
     paths = {each.path for each in conditions if isinstance(each, SignalSent)}
     if not paths:
         return False

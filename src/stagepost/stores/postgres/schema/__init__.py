@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from stagepost.errors import StoreRefused
 from stagepost.stores.postgres.connections import Backend
+from stagepost.stores.postgres.schema.children import CHILDREN
 from stagepost.stores.postgres.schema.fair import FAIR
 from stagepost.stores.postgres.schema.first import FIRST
 from stagepost.stores.postgres.schema.waits import WAITS
@@ -31,6 +32,7 @@ MIGRATIONS: Final = (
     Migration(FIRST, oldest=1),
     Migration(FAIR, oldest=2),
     Migration(WAITS, oldest=1),
+    Migration(CHILDREN, oldest=1),
 )
 """Script n brings a schema from version n to n + 1. A landed script is never changed."""
 

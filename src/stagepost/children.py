@@ -1,0 +1,243 @@
+"""What a handler does with children: start them, wait for them without a worker, take the results.
+
+Neither a result nor a failure of a child is a checkpoint of its parent: a replay finds the same
+children by their path, and reads them again.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final, Literal, NamedTuple
+
+from pydantic_core import from_json, to_json
+
+from stagepost import codec
+from stagepost.batch import PAGE, Batch, ChildRecord
+from stagepost.errors import CancelAsked, ChildFailed, CodeChanged
+from stagepost.gate import Gate
+from stagepost.journal import Journal, NewChildren
+from stagepost.scope import CURRENT
+from stagepost.task import SETTLED, Status
+from stagepost.waiting import ChildrenOver
+
+MOST_CHILDREN: Final = 1_000_000
+"""Children of one batch."""
+
+_READ: Final = 200  # children whose results are read at once
+_LOOK_FIRST: Final = 0.1  # seconds between two looks of a branch that waits beside others
+_LOOK_MOST: Final = 2.0
+
+Guard = Callable[..., Awaitable[Any]]
+OnFailure = Literal["stop", "collect"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChildResult:
+    """How a child has ended: COMPLETED with a result (plain JSON data), or not so."""
+
+    task_id: str
+    status: Status
+    result: Any = None
+    failure_kind: str | None = None
+    error_message: str | None = None
+
+
+class Plan(NamedTuple):
+    """What all children of one call share; `progress` and `message` as in `Context.map`."""
+
+    type: str
+    lane: str | None = None
+    detached: bool = False
+    progress: tuple[int, int] | None = None
+    message: str = ""
+
+
+class Children:
+    """One claim's hand in the engine, as far as children go. `guard` calls the journal."""
+
+    def __init__(self, journal: Journal, gate: Gate, guard: Guard) -> None:
+        self._journal = journal
+        self._gate = gate
+        self._guard = guard
+
+    async def child(self, plan: Plan, value: Any, key: str | None) -> Any:
+        """Start one child and wait for its result."""
+        with CURRENT.get().enter(plan.type, key) as path:
+            batch = await self._start(path, plan, [value], stop=False)
+            (child,) = await self._ended(batch, stop=False, texts=True)
+        if child.status is not Status.COMPLETED:
+            raise _failed(plan.type, child)
+        return child.result
+
+    async def spawn(self, plan: Plan, value: Any, key: str | None) -> str:
+        """Start one child; answers its id."""
+        with CURRENT.get().enter(plan.type, key) as path:
+            batch = await self._start(path, plan, [value], stop=False)
+            (child,) = await self._page(batch, -1, texts=False)
+        return child.task_id
+
+    async def batch(
+        self,
+        plan: Plan,
+        values: Iterable[Any],
+        on_failure: OnFailure,
+        key: str | None,
+        *,
+        texts: bool,
+    ) -> list[Any]:
+        """Start many children and wait for all of them, or until the first fails."""
+        if on_failure not in {"stop", "collect"}:
+            raise ValueError(f'on_failure is "stop" or "collect", not {on_failure!r}.')
+        stop = on_failure == "stop"
+        with CURRENT.get().enter(plan.type, key) as path:
+            batch = await self._start(path, plan, values, stop=stop)
+            results = await self._ended(batch, stop=stop, texts=texts)
+        if not stop:
+            return results
+        for child in results:
+            if child.status is not Status.COMPLETED:
+                raise _failed(plan.type, child)
+        return [child.result for child in results]
+
+    async def _start(self, path: str, plan: Plan, values: Iterable[Any], *, stop: bool) -> Batch:
+        """The batch with all its children; those that were made before are only compared."""
+        self._gate.used()
+        batch: Batch | None = await self._guard(self._journal.batch, path)
+        digest = hashlib.sha256(plan.type.encode()).hexdigest()
+        end = 0
+        for page, last in _pages(values):
+            first, end, before = end, end + len(page), digest
+            if end > MOST_CHILDREN:
+                raise ValueError(f"At most {MOST_CHILDREN:,} children are started by one call.")
+            digest = _digest(before, page)
+            if batch is None or batch.made <= first:
+                _compare(batch, before, path)
+                batch = await self._spawn(
+                    NewChildren(path, *plan, first, _texts(plan.type, page), before, digest, last)
+                )
+            elif batch.made == end:
+                _compare(batch, digest, path)
+            if stop and batch.failed > 0:
+                return batch
+            # A replay of many pages lets others have their turn.
+            await asyncio.sleep(0)
+        if batch is not None and (batch.made != end or not batch.sealed):
+            raise _changed(path)
+        return batch or Batch("", "", path, plan.type, 0, True, 0, 0, digest)
+
+    async def _spawn(self, asked: NewChildren) -> Batch:
+        flight = CURRENT.get().flight
+        try:
+            async with self._gate.flight(flight):
+                batch: Batch = await self._guard(self._journal.spawn, asked)
+        except CancelAsked:
+            # The worker is being told as well, and unwinds this.
+            await self._gate.hold(flight)
+            raise
+        return batch
+
+    async def _ended(self, batch: Batch, *, stop: bool, texts: bool) -> list[ChildResult]:
+        """The children once all have settled, or with `stop` one has failed: then those alone."""
+        while batch.made:
+            batch = await self._over(batch, stop=stop)
+            if stop and batch.failed > 0:
+                texts = False
+            found = await self._results(batch, texts=texts)
+            failed = [child for child in found if child.status in SETTLED - {Status.COMPLETED}]
+            if stop and failed:
+                return failed
+            if batch.sealed and all(child.status in SETTLED for child in found):
+                return found
+            # One was sent back meanwhile.
+            batch = await self._guard(self._journal.batch, batch.path)
+        return []
+
+    async def _over(self, batch: Batch, *, stop: bool) -> Batch:
+        if batch.is_over(stop=stop):
+            return batch
+        condition = ChildrenOver(batch.path, batch.path, stop)
+        async with self._gate.waiting(condition, CURRENT.get().flight) as wait:
+            pause = _LOOK_FIRST
+            while True:
+                found: Batch = await self._guard(self._journal.batch, batch.path)
+                if found.is_over(stop=stop):
+                    return found
+                await wait.rest(pause)
+                pause = min(2 * pause, _LOOK_MOST)
+
+    async def _results(self, batch: Batch, *, texts: bool) -> list[ChildResult]:
+        found: list[ChildResult] = []
+        while len(found) < batch.made:
+            page = await self._page(batch, len(found) - 1, texts=texts)
+            if not page:
+                break
+            found += [await self._result(record, texts=texts) for record in page]
+        return found
+
+    async def _page(self, batch: Batch, after: int, *, texts: bool) -> Sequence[ChildRecord]:
+        many = _READ if texts else PAGE
+        page: Sequence[ChildRecord] = await self._guard(
+            self._journal.children, batch.id, after, many, texts=texts
+        )
+        return page
+
+    async def _result(self, record: ChildRecord, *, texts: bool) -> ChildResult:
+        result = None
+        if texts and record.result is not None:
+            text = record.result.text or await self._guard(self._journal.text, record.result)
+            result = from_json(text)
+        return ChildResult(
+            record.task_id, record.status, result, record.failure_kind, record.error_message
+        )
+
+
+def _pages(values: Iterable[Any]) -> Iterator[tuple[list[Any], bool]]:
+    """Pages of values, each with whether it is the last one."""
+    rest = iter(values)
+    page = list(islice(rest, PAGE))
+    while page:
+        following = list(islice(rest, PAGE))
+        yield page, not following
+        page = following
+
+
+def _digest(before: str, page: Sequence[Any]) -> str:
+    chain = before
+    for value in page:
+        chain = hashlib.sha256((chain + codec.digest([value], {})).encode()).hexdigest()
+    return chain
+
+
+def _texts(name: str, page: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(_text(name, value) for value in page)
+
+
+def _text(name: str, value: Any) -> str:
+    try:
+        return to_json(value, by_alias=True, bytes_mode="base64").decode()
+    except (ValueError, TypeError, RecursionError) as error:
+        raise TypeError(f"The input of {name} must serialise to JSON ({error}).") from error
+
+
+def _compare(batch: Batch | None, digest: str, path: str) -> None:
+    if batch is not None and batch.digest != digest:
+        raise _changed(path)
+
+
+def _changed(path: str) -> CodeChanged:
+    return CodeChanged(
+        f'The children at "{path}" were started with other inputs; the code has changed since. '
+        "Redrive the task fresh, or from that step."
+    )
+
+
+def _failed(name: str, child: ChildResult) -> ChildFailed:
+    why = f" ({child.failure_kind}: {child.error_message})" if child.failure_kind else ""
+    return ChildFailed(
+        f"The child {child.task_id} of type {name} is {child.status}{why}.",
+        task_id=child.task_id,
+        status=child.status.value,
+        failure_kind=child.failure_kind,
+    )
