@@ -96,6 +96,9 @@ def _cause(name: str, *arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[C
     return st.builds(Cause, st.just(name), st.tuples(*arguments))
 
 
+_ways = st.frozensets(
+    st.sampled_from(["open", "detached", "late", "waits", "stop", "goes on"]), max_size=2
+)
 _percent = st.none() | st.integers(0, 100)
 _weighted = [
     (4, _cause("submit", st.integers(1, 2), _tasks | st.just({}))),
@@ -106,6 +109,7 @@ _weighted = [
     (2, _cause("settle", _which, st.lists(outcomes, min_size=1, max_size=2), _percent)),
     (6, _cause("save", _which, st.lists(_steps, min_size=1, max_size=4))),
     (4, _cause("note", _which, st.lists(_notes, min_size=1, max_size=3))),
+    (6, _cause("parent", _which, st.sampled_from("ab"), st.integers(1, 3), _ways)),
     (3, _cause("redrive", _which, _resumes, st.integers(1, 3))),
     (2, _cause("rescue", st.sampled_from([0.0, 0.0, 15.0]))),
     (3, _cause("cancel", _which, st.sampled_from(["ada", "bob"]))),
@@ -134,6 +138,7 @@ def test_a_store_and_the_model_agree_after_every_verb(tested: tuple[Opener, Cras
             async with a_world(open_store, folder / "data") as world:
                 twins = Twins(world, crash)
                 await twins.run(history)
+        seen["children"] += sum(len(each.children) for each in twins.model.families.all.values())
         seen.update(task.status for task in twins.model.tasks.values())
         seen.update(event.kind for events in twins.model.events.values() for event in events)
 
@@ -146,4 +151,5 @@ def test_a_store_and_the_model_agree_after_every_verb(tested: tuple[Opener, Cras
     run()
     # The histories go everywhere, or the agreement means little.
     assert min(seen[status] for status in Status) >= 1, seen
+    assert seen["children"] > 5, seen
     assert min(seen[kind] for kind in ("redriven", "retrying", "waiting", "step")) > 5, seen
