@@ -12,6 +12,9 @@ from typing import Final, NamedTuple
 from stagepost.records import Kin, NewTask
 from stagepost.task import SETTLED, CancelRequest, Payload, Status, Task
 
+MOST_BATCHES: Final = 1_000
+"""Batches of one task that are read at once."""
+
 PAGE: Final = 1_000
 """Children that are made, cancelled or redriven in one transaction."""
 

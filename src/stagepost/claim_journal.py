@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from uuid_utils import uuid7
 
-from stagepost.batch import Batch, ChildRecord
+from stagepost.batch import MOST_BATCHES, Batch, ChildRecord
 from stagepost.blobs import OFFLOAD_OVER, Blobs
 from stagepost.bus import Bus, Token
 from stagepost.child_pages import ChildPages
@@ -41,8 +41,8 @@ class ClaimJournal:
     """
 
     __slots__ = (
-        "_blobs", "_bus", "_claim", "_closed", "_lease", "_own", "_pages", "_progress", "_saved",
-        "_store", "_texts", "progressed",
+        "_batches", "_blobs", "_bus", "_claim", "_closed", "_knows_all", "_lease", "_own", "_pages",
+        "_progress", "_saved", "_store", "_texts", "progressed",
     )  # fmt: skip
 
     def __init__(
@@ -56,6 +56,8 @@ class ClaimJournal:
         self._pages = pages
         self._saved: dict[str, SavedStep] | None = None if claim.saved_steps else {}
         self._own: set[str] = set()
+        self._batches: set[str] | None = None
+        self._knows_all = False
         self._closed = False
         self._progress: _Progress | None = None
         self._texts: dict[str, _Text] = {}
@@ -127,6 +129,13 @@ class ClaimJournal:
 
     async def batch(self, path: str) -> Batch | None:
         """The children at a path."""
+        if self._batches is None:
+            known = await insist(lambda: self._store.children.batches(self._claim.task_id))
+            self._batches = {batch.path for batch in known}
+            self._knows_all = len(known) < MOST_BATCHES
+        if path not in self._batches and self._knows_all:
+            # This claim alone starts any.
+            return None
         return await insist(lambda: self._store.children.batch(self._claim.task_id, path))
 
     async def spawn(self, children: NewChildren) -> Batch:
@@ -134,6 +143,8 @@ class ClaimJournal:
         self._check()
         page = await insist(lambda: self._pages.page(self._claim.tenant, children))
         batch = await insist(lambda: self._store.children.spawn(self._lease, page))
+        if self._batches is not None:
+            self._batches.add(batch.path)
         self.progressed = True
         return batch
 

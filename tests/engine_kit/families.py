@@ -37,9 +37,15 @@ async def double(_ctx: Context, request: Number) -> int:
     return 2 * request.n
 
 
-@app.task("slow", lane="batch", retry=ONCE)
+@app.task("slow", lane="batch", retry=Retry(attempts=5))
 async def slow(ctx: Context, request: Number) -> int:
     await ctx.step("sleep", asyncio.sleep, request.n)
+    return request.n
+
+
+@app.task("brief", lane="batch", retry=Retry(attempts=5))
+async def brief(_ctx: Context, request: Number) -> int:
+    await asyncio.sleep(1.5)
     return request.n
 
 
@@ -110,6 +116,16 @@ async def spawning(ctx: Context, request: Numbers) -> list[str]:
     if request.how == "wait":
         await ctx.child("slow", Number(n=600), key="last")
     return ids
+
+
+@app.task("crowd")
+async def crowd(ctx: Context, request: Numbers) -> None:
+    """Starts many children one by one, says so, and waits for one that does not end."""
+    note(request.log, "begun")
+    for number in range(request.numbers[0]):
+        await ctx.spawn("brief", Number(n=number))
+        note(request.log, str(number))
+    await ctx.child("slow", Number(n=600), key="last")
 
 
 @app.task("strange", retry=ONCE)

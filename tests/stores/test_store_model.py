@@ -109,6 +109,9 @@ _waits = st.builds(
 )
 _signals = (st.sampled_from(["go", "stop"]), st.sampled_from(["ada", "bob"]), st.integers(1, 2))
 
+_ways = st.frozensets(
+    st.sampled_from(["open", "detached", "late", "waits", "stop", "goes on"]), max_size=2
+)
 _percent = st.none() | st.integers(0, 100)
 _weighted = [
     (4, _cause("submit", st.integers(1, 2), _tasks | st.just({}))),
@@ -123,6 +126,7 @@ _weighted = [
     (6, _cause("listen", _which, _waits, st.booleans())),
     (2, _cause("park", _which)),
     (5, _cause("send", _which, *_signals)),
+    (6, _cause("parent", _which, st.sampled_from("ab"), st.integers(1, 3), _ways)),
     (3, _cause("redrive", _which, _resumes, st.integers(1, 3))),
     (2, _cause("rescue", st.sampled_from([0.0, 0.0, 15.0]))),
     (3, _cause("cancel", _which, st.sampled_from(["ada", "bob"]))),
@@ -151,6 +155,7 @@ def test_a_store_and_the_model_agree_after_every_verb(tested: tuple[Opener, Cras
             async with a_world(open_store, folder / "data") as world:
                 twins = Twins(world, crash)
                 await twins.run(history)
+        seen["children"] += sum(len(each.children) for each in twins.model.families.all.values())
         seen.update(task.status for task in twins.model.tasks.values())
         seen.update(event.kind for events in twins.model.events.values() for event in events)
 
@@ -163,4 +168,5 @@ def test_a_store_and_the_model_agree_after_every_verb(tested: tuple[Opener, Cras
     run()
     # The histories go everywhere, or the agreement means little.
     assert min(seen[status] for status in Status) >= 1, seen
+    assert seen["children"] > 5, seen
     assert min(seen[kind] for kind in ("redriven", "retrying", "waiting", "step")) > 5, seen

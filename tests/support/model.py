@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from stagepost import lifecycle
+from stagepost.batch import Page
 from stagepost.choice import LaneTurns
-from stagepost.errors import Conflict, LeaseLost, NotFound, StagepostError
+from stagepost.errors import CancelAsked, Conflict, LeaseLost, NotFound, StagepostError
 from stagepost.event import Event
 from stagepost.lifecycle import Blame, Change
 from stagepost.outcome import Failed, Outcome, Succeeded, Waiting
@@ -21,7 +22,6 @@ from stagepost.records import (
     Resume,
     SavedStep,
 )
-from stagepost.stores.choosing import STRIDE
 from stagepost.signals import (
     NewWait,
     OpenWait,
@@ -33,8 +33,10 @@ from stagepost.signals import (
     pending,
     wakes,
 )
+from stagepost.stores.choosing import STRIDE
 from stagepost.task import CancelRequest, Lease, Payload, Status, Task
 from stagepost.waiting import SignalSent, milliseconds
+from support.model_families import Families
 
 _TRIES = 32
 """Looks of one claim behind tasks that are past their deadline."""
@@ -56,6 +58,7 @@ class Model:
     waits: dict[str, dict[str, OpenWait]] = field(default_factory=dict)
     begun: dict[tuple[str, str], int] = field(default_factory=dict)
     signals: dict[str, list[Signal]] = field(default_factory=dict)
+    families: Families = field(default_factory=Families)
     now: int = 0
 
     def pool(self, lane: str) -> list[Task]:
@@ -116,18 +119,8 @@ class Model:
 
     def submit(self, new: NewTask) -> Status:
         """Accept a task."""
-        run_at = new.run_at if new.run_at is not None else self.now + round(new.delay * 1000)
-        run_at = max(run_at, self.now)
-        ttl = round(new.ttl * 1000)
-        task = Task(
-            id=new.id, tenant=new.tenant, user=new.user, type=new.type, lane=new.lane,
-            status=Status.PENDING, created_at=self.now, run_at=run_at, ttl=ttl,
-            deadline=run_at + ttl if new.deadline is None else new.deadline,
-            hard_deadline=new.deadline is not None, max_attempts=new.max_attempts,
-            priority=new.priority, trace_id=new.trace_id,
-        )  # fmt: skip
         self.inputs[new.id] = new.input
-        self._apply(lifecycle.accepted(task, self.now))
+        self._apply(lifecycle.accepted(task_of(new, self.now), self.now))
         return self.tasks[new.id].status
 
     def claim(self, demand: Demand, turns: LaneTurns) -> list[str]:
@@ -147,6 +140,7 @@ class Model:
             for task in chosen:
                 if task.deadline <= self.now:
                     self._apply(lifecycle.expired(task, self.now))
+            self._tell_parents()
             in_time = [task.id for task in chosen if task.deadline > self.now]
             if in_time or not chosen:
                 return in_time
@@ -229,9 +223,39 @@ class Model:
         if note is not None:
             self.progress(lease, note)
         self._settle(self.tasks[lease.task_id], outcome)
+        self._tell_parents()
+
+    def spawn(self, lease: Lease, page: Page) -> None:
+        """Start children."""
+        parent = self.owned(lease)
+        family = self.families.live(parent.id, page.batch.path)
+        if family is not None and (family.batch.made > page.first or family.batch.sealed):
+            return
+        if parent.cancel is not None:
+            raise CancelAsked("model")
+        if family is None and page.first == 0:
+            family = self.families.begin(parent, page)
+        if family is None or (family.batch.made, family.batch.digest) != (page.first, page.before):
+            raise Conflict("model")
+        for new in self.families.grow(family, parent, page):
+            self.inputs[new.id] = new.input
+            task = task_of(new, self.now)
+            self._apply(lifecycle.accepted(task, self.now))
+        self.tasks[parent.id] = lifecycle.spawned(self.tasks[parent.id])
+
+    def _tell_parents(self) -> None:
+        for batch in self.families.told():
+            parent = self.tasks[batch.parent_id]
+            found = lifecycle.children_changed(parent, batch, self.now)
+            if found is not None:
+                self._apply(found)
 
     def _settle(self, task: Task, outcome: Outcome) -> None:
-        happened = isinstance(outcome, Waiting) and self._holds(task, outcome)
+        batches = self.families.of(task.id)
+        happened = isinstance(outcome, Waiting) and (
+            self._holds(task, outcome)
+            or any(lifecycle.waits_for(outcome.conditions, batch) for batch in batches)
+        )
         self._apply(lifecycle.settled(task, outcome, self.now, happened=happened))
         if isinstance(outcome, Succeeded):
             self.results[task.id] = outcome.result
@@ -252,33 +276,57 @@ class Model:
     def cancel(self, task_id: str, request: CancelRequest) -> None:
         """Cancel."""
         self._change(task_id, lambda task: lifecycle.cancelled(task, request, self.now))
+        self._cancel_families()
+
+    def _cancel_families(self) -> None:
+        """Cancel what is to be cancelled with its parent, and so on down."""
+        while (next_one := self.families.next_to_cancel()) is not None:
+            child_id, request = next_one
+            child = self.tasks[child_id]
+            found = lifecycle.cancelled_with_parent(child, request, self.now)
+            if found is not None:
+                self._apply(found)
+            elif child.status is Status.DEAD_LETTER:
+                self.families.cancel_children(child_id, request)
+        self._tell_parents()
 
     def discard(self, task_id: str, request: CancelRequest) -> None:
         """Give up a dead letter."""
         self._change(task_id, lambda task: lifecycle.discarded(task, request, self.now))
+        self._cancel_families()
 
     def redrive(self, task_id: str, by: str, resume: Resume, attempts: int) -> None:
         """Send a dead letter back."""
         how: str | Mapping[str, str] = "checkpoints"
         steps = self.steps.get(task_id, [])
-        left = len(steps)
+        left: int | None = len(steps)
+        cut: tuple[int, str] | None = (len(steps), "~")
         if resume.fresh or resume.input is not None:
-            how, left = "fresh", 0
+            how, cut = "fresh", (-1, "~")
         elif resume.from_step is not None:
             how = {"fromStep": resume.from_step}
-            left = next(
-                (n for n, step in enumerate(steps) if resume.from_step in {step.path, step.name}),
-                -1,
-            )
+            cut = self._place_of(task_id, resume.from_step)
         change = lifecycle.redriven(self.tasks[task_id], by, how, attempts, self.now)
-        if left < 0:
+        if cut is None:
             raise NotFound("model")
+        left = max(0, cut[0])
+        for child_id, tries in self.families.dead_below(task_id, cut, self.tasks):
+            child = self.tasks[child_id]
+            self._apply(lifecycle.redriven(child, by, "checkpoints", tries, self.now))
+        if how != "checkpoints":
+            self.families.drop(task_id, cut, by)
         self._apply(change)
         del steps[left:]
         if how != "checkpoints":
             self.waits.pop(task_id, None)
         if resume.input is not None:
             self.inputs[task_id] = resume.input
+        self._cancel_families()
+
+    def _place_of(self, task_id: str, name: str) -> tuple[int, str] | None:
+        steps = enumerate(self.steps.get(task_id, []))
+        places = [(n, "~") for n, step in steps if name in {step.path, step.name}]
+        return min([*places, *self.families.places(task_id, name)], default=None)
 
     def release_due(self) -> int:
         """Do what is due."""
@@ -309,12 +357,14 @@ class Model:
         ]
         for task in held:
             self._settle(task, lifecycle.loss(task, Blame.UNKNOWN, self.now))
+        self._tell_parents()
         return silent, {task.id for task in held}
 
     def _each(self, change: Callable[[Task], Change | None]) -> int:
         changes = [found for task in self.tasks.values() if (found := change(task)) is not None]
         for found in changes:
             self._apply(found)
+        self._tell_parents()
         return len(changes)
 
     def _change(self, task_id: str, change: Callable[[Task], Change | None]) -> None:
@@ -323,11 +373,29 @@ class Model:
             self._apply(found)
 
     def _apply(self, change: Change) -> None:
-        task = change.task
+        task, before = change.task, self.tasks.get(change.task.id)
         self.tasks[task.id] = replace(task)
+        if before is not None:
+            self.families.changed(before, task)
         events = self.events.setdefault(task.id, [])
         for fact in change.facts:
             events.append(Event(len(events) + 1, fact.kind, fact.data(), self.now))
+
+
+def task_of(new: NewTask, now: int) -> Task:
+    """What a submit makes."""
+    run_at = new.run_at if new.run_at is not None else now + round(new.delay * 1000)
+    run_at = max(run_at, now)
+    ttl = round(new.ttl * 1000)
+    parent_id, batch_id, place = new.kin or (None, None, None)
+    return Task(
+        id=new.id, tenant=new.tenant, user=new.user, type=new.type, lane=new.lane,
+        status=Status.PENDING, created_at=now, run_at=run_at, ttl=ttl,
+        deadline=run_at + ttl if new.deadline is None else new.deadline,
+        hard_deadline=new.deadline is not None, max_attempts=new.max_attempts,
+        priority=new.priority, trace_id=new.trace_id, parent_id=parent_id, batch_id=batch_id,
+        place=place,
+    )  # fmt: skip
 
 
 def answer_of(verb: Callable[[], object]) -> type[StagepostError] | None:

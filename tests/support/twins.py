@@ -1,6 +1,7 @@
 """A real store and the model, doing the same: every cause goes to both and they are compared."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from stagepost.outcome import Outcome, Waiting
 from stagepost.records import Checkpoint, Filter, ProgressNote, Resume
 from stagepost.signals import NewWait, Signal
 from stagepost.task import CancelRequest, Lease, Status
-from stagepost.waiting import Condition, SignalSent, TimeComes
+from stagepost.waiting import ChildrenOver, Condition, SignalSent, TimeComes
+from support.families import let_wake, new_batch, page
 from support.model import Model, answer_of, kinds_of
 from support.world import (
     EVERYBODY,
@@ -53,8 +55,23 @@ class Twins:
         for cause in causes:
             self.model.now = max(self.model.now, self.world.clock.now())
             await getattr(self, cause.name)(*cause.arguments)
+            if self.model.families.all:
+                await self.let_families_know()
             await self.compare()
         await self.compare_details()
+
+    async def let_families_know(self) -> None:
+        """Let the notes of children be worked off; another loop may be at it, so wait for it."""
+        limit = time.monotonic() + 10
+        await let_wake(self.world)
+        while time.monotonic() < limit:
+            found = await self.world.store.find(EVERYBODY, Filter(limit=10_000))
+            if {task.id: task.seq for task in found} == {
+                task.id: task.seq for task in self.model.tasks.values()
+            }:
+                return
+            await asyncio.sleep(0.01)
+            await let_wake(self.world)
 
     # What is compared
 
@@ -97,6 +114,8 @@ class Twins:
             assert view.result == model.results.get(task_id)
             assert list(await store.steps(task_id)) == model.steps.get(task_id, [])
             assert list(await store.failures(task_id)) == model.failures.get(task_id, [])
+            known = await store.children.batches(task_id)
+            assert list(known) == model.families.of(task_id)
         workers = {worker.id: worker.beat_at for worker in await self.world.store.workers()}
         assert workers == self.model.beats
 
@@ -168,6 +187,43 @@ class Twins:
                     for step in steps
                 ]
             )
+
+    async def spawn(
+        self, which: int, path: str, many: int, *, last: bool, detached: bool, late: bool
+    ) -> None:
+        """A page of children, mostly the next one."""
+        for lease in self.leases(which, 1):
+            family = self.model.families.live(lease.task_id, path)
+            first = 0 if family is None or family.batch.sealed else family.batch.made
+            batch = new_batch(path, type="review", lane="interactive", detached=detached)
+            wanted = page(batch, many, first + late, last=last)
+            call = self.world.store.children.spawn(lease, wanted)
+            await self.both([(call, partial(self.model.spawn, lease, wanted))])
+
+    async def parent(
+        self,
+        which: int,
+        path: str,
+        many: int,
+        how: frozenset[str],
+    ) -> None:
+        """A parent starts children, waits for some, or both."""
+        if "waits" not in how:
+            detached, late = "detached" in how, "late" in how
+            await self.spawn(
+                which, path, many, last="open" not in how, detached=detached, late=late
+            )
+        if "goes on" not in how:
+            await self.wait_for_children(which, stop="stop" in how)
+
+    async def wait_for_children(self, which: int, *, stop: bool) -> None:
+        """A parent waits for one of its batches, or for one that there is not."""
+        for lease in self.leases(which, 1):
+            paths = [batch.path for batch in self.model.families.of(lease.task_id)] or ["none"]
+            condition = ChildrenOver("children", paths[which % len(paths)], stop)
+            outcome = Waiting((condition,))
+            call = self.world.store.settle(lease, outcome)
+            await self.both([(call, partial(self.model.settle, lease, outcome, None))])
 
     async def note(self, which: int, notes: list[ProgressNote]) -> None:
         """Progress of several claims at once, and several times of each."""

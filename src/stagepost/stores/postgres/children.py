@@ -3,15 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from stagepost.batch import Batch, ChildRecord, Page
+from stagepost.batch import MOST_BATCHES, Batch, ChildRecord, Page
 from stagepost.stores.batches import batch_of, child_of
 from stagepost.stores.postgres import batches
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.rows import known
 from stagepost.stores.postgres.waking import COLUMNS, COUNTED
 from stagepost.task import Lease, Status
-
-_MOST_BATCHES: Final = 1_000
 
 _RESULTS: Final = """
 SELECT place, id, status, CASE WHEN $4::boolean THEN result END, result_size, result_blob,
@@ -55,7 +53,7 @@ class PostgresChildren:
         """All batches of a task."""
         if not known(parent_id):
             return []
-        rows = await self._engine.read(lambda db: db.fetch(_BATCHES, parent_id, _MOST_BATCHES))
+        rows = await self._engine.read(lambda db: db.fetch(_BATCHES, parent_id, MOST_BATCHES))
         return [batch_of(row) for row in rows]
 
     async def wake(self, limit: int) -> int:

@@ -65,7 +65,7 @@ def save(tx: Transaction, before: Task, change: Change) -> Task:
         _enter_pool(tx, task)
     if task.cancel is not None and before.cancel is None and task.status is Status.RUNNING:
         tx.cancels.append(task.id)
-    if task.cancel is not None and (before.cancel is None or task.status is not before.status):
+    if task.cancel is not None and before.cancel is None:
         cancel_children(tx, task.id, task.cancel)
     if task.batch_id is not None:
         _tell_batch(tx, before, task)
@@ -77,7 +77,8 @@ def cancel_children(tx: Transaction, task_id: str, request: CancelRequest) -> No
     """Have the children of a task cancelled, by `children.cancel_some`, but for detached ones."""
     tx.execute(
         """INSERT OR IGNORE INTO cancelling (batch_id, request)
-           SELECT id, ? FROM batches WHERE parent_id = ? AND detached = 0 AND left > 0""",
+           SELECT id, ? FROM batches WHERE parent_id = ? AND detached = 0
+               AND (left > 0 OR failed > 0)""",
         (json(request), task_id),
     )
 

@@ -1,11 +1,10 @@
 """The port's verbs on children."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 import apsw
 
-from stagepost.batch import Batch, ChildRecord, Page
+from stagepost.batch import MOST_BATCHES, Batch, ChildRecord, Page
 from stagepost.stores.batches import BATCH_COLUMNS, NOTE_EVERY, batch_of, child_of
 from stagepost.stores.sqlite import batches
 from stagepost.stores.sqlite.batches import OWING
@@ -13,8 +12,6 @@ from stagepost.stores.sqlite.intents import Kind
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.writer import Writer
 from stagepost.task import Lease, Status
-
-_MOST_BATCHES: Final = 1_000
 
 
 class SqliteChildren:
@@ -97,7 +94,7 @@ def _batches(db: apsw.Connection, parent_id: str) -> Sequence[Batch]:
     rows = db.execute(
         f"""SELECT {BATCH_COLUMNS} FROM batches WHERE parent_id = ? AND dropped = 0
             ORDER BY steps, id LIMIT ?""",
-        (parent_id, _MOST_BATCHES),
+        (parent_id, MOST_BATCHES),
     )
     return [batch_of(row) for row in rows]
 

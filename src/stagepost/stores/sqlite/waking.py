@@ -1,6 +1,7 @@
 """Whether something that a task waits for has happened already."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import orjson
 
@@ -30,7 +31,11 @@ def find_batch(tx: Transaction, parent_id: str, path: str) -> Batch | None:
         f"SELECT {BATCH_COLUMNS} FROM batches WHERE parent_id = ? AND path = ? AND dropped = 0",
         (parent_id, path),
     )
-    return None if row is None else batch_of(row)
+    if row is None:
+        return None
+    batch = batch_of(row)
+    left, failed = tx.deltas.get(batch.id, (0, 0))
+    return replace(batch, left=batch.left + left, failed=batch.failed + failed)
 
 
 def _heard(tx: Transaction, task_id: str, conditions: Iterable[Condition]) -> bool:
