@@ -116,7 +116,7 @@ def test_a_wait_spends_no_attempt() -> None:
     task = change.task
     assert (task.status, task.attempt, task.waits) == (Status.WAITING, 1, 1)
     assert (task.due_at, task.waiting_since) == (NOW + 30 * SECOND, NOW)
-    assert task.wait == Wait("timer", "pause", NOW + 30 * SECOND)
+    assert task.wait == Wait("limit", "pause", NOW + 30 * SECOND)
     assert (task.lease, task.lost_claims) == (None, 0)
     assert kinds(change) == ["waiting"]
 

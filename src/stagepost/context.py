@@ -200,6 +200,7 @@ class Context:
 
     async def emit(self, text: str) -> None:
         """Send a piece of text, such as a model's tokens, to whoever watches now."""
+        self._gate.used()
         scope = CURRENT.get()
         await self._guard(self._journal.emit, scope.path or "main", _clean(text))
 
@@ -208,6 +209,7 @@ class Context:
 
         Text is kept as UTF-8; a Path is a local file, whose bytes are kept.
         """
+        self._gate.used()
         content = _bytes_of(content)
         if not name or len(name) > 255 or "/" in name or not name.isprintable():
             raise ValueError("An artifact's name has 1 to 255 printable characters and no slash.")
@@ -223,6 +225,7 @@ class Context:
 
         When a handler raises, the steps that it has left in flight are finished and saved first.
         """
+        self._gate.used()
         # Not reset: what the handler starts keeps them, and its asyncio task ends with it.
         CURRENT.set(Scope())
         SOURCE.set(self._journal)
@@ -235,6 +238,7 @@ class Context:
             self._gate.end()
 
     async def _run(self, call: "_Call", how: _How, start: ProgressNote | None = None) -> Any:
+        self._gate.used()
         found = await self._guard(self._journal.find, call.path)
         if found is not None:
             if found.input_hash != call.digest:
@@ -273,6 +277,7 @@ class Context:
             CURRENT.reset(token)
 
     async def _note(self, percent: float, message: str, step: str | None) -> None:
+        self._gate.used()
         await self._guard(self._journal.note, _note(percent, message, step))
 
     async def _guard(self, write: Callable[..., Awaitable[Result]], *args: Any) -> Result:

@@ -23,10 +23,10 @@ from stagepost.outcome import Drained, Failed, Outcome, Succeeded, Waiting
 from stagepost.records import Claimed
 from stagepost.registry import App, TaskType
 from stagepost.retry import park_delay
-from stagepost.running import RUNNING, Running, failed, outcome_of
+from stagepost.running import RUNNING, Running, Why, failed, outcome_of
 from stagepost.store import Store
-from stagepost.task import Wait
 from stagepost.threads import Threads
+from stagepost.waiting import Condition, LimitFree
 
 _log = logging.getLogger("stagepost.executor")
 
@@ -110,7 +110,7 @@ class Executor:
         if running.gate.unwinding:
             # It was told to end and swallowed that: what it returned is not to be trusted.
             _forget_cancels()
-            return _outcome_of_stop(running, task_type)
+            return _outcome_of_unwinding(running, task_type, running.gate.parked)
         return outcome
 
     async def _here(self, running: Running, journal: ClaimJournal, task_type: TaskType) -> Outcome:
@@ -132,7 +132,7 @@ class Executor:
         running.remote = lambda stop: telling.append(asyncio.create_task(child.end(stop)))
         try:
             if running.stop is not None:
-                return _outcome_of_stop(running, task_type)
+                return _outcome_of_unwinding(running, task_type)
             done = await child.run_handler(work, journal)
             running.handled = not done.unwound
         finally:
@@ -142,7 +142,7 @@ class Executor:
                 await asyncio.shield(child.kill())
             self._children.give_back(child)
         if done.unwound:
-            return _outcome_of_stop(running, task_type)
+            return _outcome_of_unwinding(running, task_type, done.parked)
         if done.failure is not None:
             return reaction(claim, task_type, done.failure)
         return Succeeded(await journal.payload(done.result or "null"))
@@ -157,7 +157,7 @@ class Executor:
             return died(claim.lost_claims, claim.attempt, claim.max_attempts)
         if running.stop is not None or running.gate.unwinding:
             _forget_cancels()
-            return _outcome_of_stop(running, task_type)
+            return _outcome_of_unwinding(running, task_type, running.gate.parked)
         failure = classify(error)
         if failure.kind is FailureKind.BUG:
             _log.error("task %s failed", claim.task_id, exc_info=error, extra=_marks(claim))
@@ -194,7 +194,12 @@ def _executes(running: Running) -> bool:
         return False
 
 
-def _outcome_of_stop(running: Running, task_type: TaskType) -> Outcome | None:
+def _outcome_of_unwinding(
+    running: Running, task_type: TaskType, parked: tuple[Condition, ...] = ()
+) -> Outcome | None:
+    # A drain that finds every branch waiting has nothing to hand on to another worker.
+    if parked and (running.stop is None or running.stop.why is Why.DRAIN):
+        return Waiting(parked)
     # Without a reason to stop, the gate was unwound because the lease is lost.
     if running.stop is None:
         return None
@@ -210,7 +215,7 @@ def reaction(claim: Claimed, task_type: TaskType, failure: Failure) -> Outcome:
             return failed(claim, failure, task_type.retry, spread)
         case Then.PARK:
             delay = park_delay(claim.waits, failure.retry_after, spread)
-            return Waiting(Wait("limit", failure.message[:200]), delay)
+            return Waiting((LimitFree(failure.message[:200], delay),))
         case Then.DEAD_LETTER:
             return Failed(failure, None)
 

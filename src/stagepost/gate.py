@@ -4,6 +4,13 @@ A park, drain or cancel never interrupts a step in flight: the gate is closed, w
 runs to its checkpoint, what comes next is held. Once nothing flies, the handler is *unwound*: every
 held branch gets an exception that no `except Exception` can eat.
 
+A branch may also *wait*, for something that only happens outside. When every branch waits, nothing
+can go on here, and the handler is unwound as well: its claim ends, and the task waits without a
+worker. The gate knows a branch by what it does here. Where only the handler's own asyncio task has
+ever used the context, its wait is everybody's. Where there are others, one of them may be doing
+something of its own, outside of steps: it has GRACE to come back, counted anew whenever anything
+moves here. A wait that ends before that goes on where it is.
+
 All of it happens in the event loop of the handler; nothing here is shared between threads.
 """
 
@@ -11,7 +18,12 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
+
+from stagepost.waiting import MOST_BRANCHES, Condition
+
+GRACE: Final = 1.0
+"""Seconds for code outside of steps, once every known branch of a handler with several waits."""
 
 
 class Unwound(BaseException):  # like GeneratorExit, it is no error
@@ -22,7 +34,8 @@ class Gate:
     """One claim's gate."""
 
     __slots__ = (
-        "_flying", "_held", "_landings", "_patient", "_when_idle", "closed", "ended", "unwinding",
+        "_branches", "_flying", "_grace", "_held", "_landings", "_moves", "_patient", "_waits",
+        "_when_idle", "closed", "ended", "parked", "unwinding", "when_all_wait",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -35,6 +48,14 @@ class Gate:
         self._when_idle: Callable[[], None] | None = None
         self._patient = True
         self._landings: list[asyncio.Future[None]] = []
+        self._waits: dict[Wait, None] = {}
+        self._branches: set[int] = set()
+        self._moves = 0
+        self._grace: asyncio.TimerHandle | None = None
+        self.when_all_wait: Callable[[], None] | None = None
+        """Called once every branch waits; it has to unwind the handler."""
+        self.parked: tuple[Condition, ...] = ()
+        """What all branches of the handler waited for when it was unwound; else empty."""
 
     @property
     def flying(self) -> int:
@@ -49,6 +70,16 @@ class Gate:
     def flight(self, around: "Flight | None") -> "Flight":
         """The context in which a step runs; `around` is the step that it stands in, if any."""
         return Flight(self, around)
+
+    def waiting(self, condition: Condition, around: "Flight | None") -> "Wait":
+        """The context in which a branch waits; `around` is the step that it stands in, if any."""
+        return Wait(self, condition, around)
+
+    def used(self) -> None:
+        """The asyncio task that runs now uses the context: it is a branch of the handler."""
+        if len(self._branches) < 2:  # one, or several
+            self._branches.add(id(asyncio.current_task()))
+        self._moves += 1
 
     def close(self, when_idle: Callable[[], None], *, patient: bool) -> None:
         """Hold whatever starts from now on; call back once nothing is in flight.
@@ -67,6 +98,8 @@ class Gate:
         for future in self._held:
             if not future.done():
                 future.set_exception(Unwound())
+        for wait in self._waits:
+            wait.unwind()
 
     async def landing(self) -> None:
         """Let nothing start any more, and return once all that is in flight has landed."""
@@ -79,9 +112,13 @@ class Gate:
     def end(self) -> None:
         """The handler has ended: whatever it left behind finds the gate shut for good."""
         self.closed = self.ended = True
-        self._when_idle = None
+        self._when_idle = self.when_all_wait = None
+        if self._grace is not None:
+            self._grace.cancel()
         for future in self._held:
             future.cancel()
+        for wait in self._waits:
+            wait.cancel()
 
     def check(self) -> None:
         """Raise RuntimeError once the handler has ended."""
@@ -111,10 +148,12 @@ class Gate:
     def took_off(self) -> None:
         """One more is in flight."""
         self._flying += 1
+        self._moves += 1
 
     def landed(self) -> None:
         """One less is in flight."""
         self._flying -= 1
+        self._moves += 1
         if not self._flying:
             for landing in self._landings:
                 if not landing.done():
@@ -122,29 +161,133 @@ class Gate:
             self._landings.clear()
         self._look()
 
+    def waits(self, wait: "Wait") -> None:
+        """One more branch waits."""
+        if len(self._waits) >= MOST_BRANCHES:
+            raise RuntimeError(
+                f"At most {MOST_BRANCHES} branches of a handler wait at the same time; "
+                "wait in a ctx.map, whose concurrency bounds them."
+            )
+        self._waits[wait] = None
+        self._moves += 1
+        self._look()
+
+    def waits_no_more(self, wait: "Wait") -> None:
+        """One branch goes on."""
+        self._waits.pop(wait, None)
+        self._moves += 1
+
     def _look(self) -> None:
-        if self._is_idle():
+        if self._is_idle() or self._all_wait:
             asyncio.get_running_loop().call_soon(self._idle)
 
     def _idle(self) -> None:
         # Looked at again a moment later: a handler whose last step has just landed may return.
-        if self._is_idle() and self._when_idle is not None:
-            self._when_idle()
+        if self._is_idle():
+            self._stand_still(self._when_idle)
+        elif self._all_wait and len(self._branches) == 1:
+            self._stand_still(self.when_all_wait)
+        elif self._all_wait and self._grace is None:
+            self._wait_for_grace()
+
+    def _wait_for_grace(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._grace = loop.call_later(GRACE, self._look_after_grace, self._moves)
+
+    def _look_after_grace(self, moves: int) -> None:
+        self._grace = None
+        if self._all_wait and moves == self._moves:
+            self._stand_still(self.when_all_wait)
+        else:
+            self._look()
+
+    def _stand_still(self, then: Callable[[], None] | None) -> None:
+        if not (self._held or self.unwinding):
+            self.parked = tuple(wait.condition for wait in self._waits)
+        if then is not None:
+            then()
+
+    @property
+    def _all_wait(self) -> bool:
+        return bool(self._waits) and not (self.closed or self._flying)
 
     def _is_idle(self) -> bool:
-        return self.closed and not self._flying and (bool(self._held) or not self._patient)
+        still = bool(self._held) or bool(self._waits) or not self._patient
+        return self.closed and not self._flying and still
+
+
+class Wait(AbstractAsyncContextManager["Wait"]):
+    """One branch that waits; while it does, the step that it stands in does not count as flying."""
+
+    __slots__ = ("_around", "_gate", "_rest", "condition")
+
+    def __init__(self, gate: Gate, condition: Condition, around: "Flight | None") -> None:
+        self.condition = condition
+        self._gate = gate
+        self._around = around
+        self._rest: asyncio.Future[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Begin to wait."""
+        self._gate.check()
+        if self._gate.unwinding:
+            raise Unwound
+        self._gate.waits(self)
+        if self._around is not None:
+            self._around.block()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """The branch goes on, or is unwound."""
+        self._gate.waits_no_more(self)
+        if self._around is not None and not self._gate.unwinding:
+            self._around.unblock()
+
+    async def rest(self, seconds: float | None) -> None:
+        """Return after so many seconds, or never; ends by Unwound when all branches wait."""
+        if self._gate.unwinding:
+            raise Unwound
+        loop = asyncio.get_running_loop()
+        self._rest = rest = loop.create_future()
+        timer = None if seconds is None else loop.call_later(seconds, self._over)
+        try:
+            await rest
+        finally:
+            self._rest = None
+            if timer is not None:
+                timer.cancel()
+
+    def unwind(self) -> None:
+        """Raise Unwound in the branch."""
+        if self._rest is not None and not self._rest.done():
+            self._rest.set_exception(Unwound())
+
+    def cancel(self) -> None:
+        """The handler has ended without this branch."""
+        if self._rest is not None:
+            self._rest.cancel()
+
+    def _over(self) -> None:
+        if self._rest is not None and not self._rest.done():
+            self._rest.set_result(None)
 
 
 class Flight(AbstractAsyncContextManager["Flight"]):
-    """One step in flight; while a step inside it is held it counts as held itself."""
+    """One step in flight; while a branch inside it is held or waits, it does so itself."""
 
-    __slots__ = ("_around", "_counted", "_gate", "_inside")
+    __slots__ = ("_around", "_blocked", "_counted", "_gate", "_inside")
 
     def __init__(self, gate: Gate, around: "Flight | None") -> None:
         self._gate = gate
         self._around = around
         self._inside = False
         self._counted = False
+        self._blocked = 0
 
     async def __aenter__(self) -> Self:
         """Take off, or be held."""
@@ -165,14 +308,16 @@ class Flight(AbstractAsyncContextManager["Flight"]):
         self._land()
 
     def block(self) -> None:
-        """Something inside is held: neither this nor what is around it moves any more."""
+        """A branch inside stands still: neither this nor what is around it moves any more."""
+        self._blocked += 1
         self._land()
         if self._around is not None:
             self._around.block()
 
     def unblock(self) -> None:
-        """What was held inside was given up: this moves again, and what is around it."""
-        if self._inside and not self._counted:
+        """A branch inside goes on: if it was the last one, this moves again."""
+        self._blocked -= 1
+        if self._inside and not self._counted and not self._blocked:
             self._counted = True
             self._gate.took_off()
         if self._around is not None:

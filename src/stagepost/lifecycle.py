@@ -31,11 +31,11 @@ from stagepost.outcome import Cancelled, Drained, Failed, Outcome, Succeeded, Wa
 from stagepost.records import Checkpoint, ProgressNote
 from stagepost.retry import LOST_CLAIMS_LIMIT, WORKER_LOST_DELAYS
 from stagepost.task import SETTLED, CancelRequest, Lease, Status, Task, Wait
+from stagepost.waiting import Condition, LimitFree, begun, ends_at, milliseconds, nearest
 
 _DEADLINE_MESSAGE = "The task was not done before its deadline."
 _LOST_MESSAGE = "The worker that ran the task was lost."
 _MOST_PROGRESS = 99  # per cent, before it is done
-_LONGEST = 10 * 365 * 86_400_000  # milliseconds; a longer delay is an endless one
 
 
 class Blame(Enum):
@@ -92,8 +92,10 @@ def saved(task: Task, checkpoint: Checkpoint) -> Change:
     return _with_facts(further, StepSaved(checkpoint.name, checkpoint.path))
 
 
-def settled(task: Task, outcome: Outcome, now: int) -> Change:
+def settled(task: Task, outcome: Outcome, now: int, *, happened: bool = False) -> Change:
     """A claim ends. The caller has checked that the claim still owns the task.
+
+    `happened` says that a condition of its wait holds already: it goes back to the pool at once.
 
     Once cancel was asked, every end but success is a cancellation. A failure makes a dead letter
     when no attempt is left, whatever delay it names.
@@ -103,8 +105,10 @@ def settled(task: Task, outcome: Outcome, now: int) -> Change:
     match outcome:
         case Succeeded():
             return _complete(task, now)
-        case Waiting(wait=wait, delay=delay):
-            return _park(task, wait, now + _ms(delay), now)
+        case Waiting() if happened:
+            return _queue(replace(_released(task), lost_claims=0), "woken", now)
+        case Waiting(conditions=conditions):
+            return _park(task, conditions, now)
         case Drained(reason=reason):
             return _drain(task, reason, now)
         case Cancelled(request=request):
@@ -120,16 +124,27 @@ def due(task: Task, now: int) -> Change | None:
     if task.due_at is None or task.due_at > now or task.status not in _TIMED:
         return None
     if task.status is Status.WAITING:
-        if task.hard_deadline and task.deadline <= now:
-            return expired(task, now)
-        waited = now - (task.waiting_since or now)
-        deadline = task.deadline if task.hard_deadline else task.deadline + waited
-        return _queue(replace(task, deadline=deadline, wait=None, waiting_since=None), "woken", now)
+        return woken(task, now)
     if task.deadline <= now:
         return expired(task, now)
     if task.status is Status.PENDING:
         return _queue(task, "due", now)
     return _queue(replace(task, attempt=task.attempt + 1), "retry", now)
+
+
+def woken(task: Task, now: int) -> Change | None:
+    """A condition of its wait holds; None if it does not wait.
+
+    The time that it has waited does not count for its default deadline; an explicit one that has
+    passed ends it.
+    """
+    if task.status is not Status.WAITING:
+        return None
+    if task.hard_deadline and task.deadline <= now:
+        return expired(task, now)
+    waited = now - (task.waiting_since or now)
+    deadline = task.deadline if task.hard_deadline else task.deadline + waited
+    return _queue(replace(_waits_no_more(task), deadline=deadline), "woken", now)
 
 
 _TIMED = frozenset({Status.PENDING, Status.WAITING, Status.FAILED})
@@ -242,13 +257,22 @@ def _complete(task: Task, now: int) -> Change:
     return _with_facts(done, Completed(now - (task.started_at or now), task.trace_id))
 
 
-def _park(task: Task, wait: Wait, until: int, now: int) -> Change:
-    wait = replace(wait, until=until)
+def _park(task: Task, conditions: tuple[Condition, ...], now: int) -> Change:
+    conditions = begun(conditions, now)
+    shown = nearest(conditions)
+    wait = Wait(shown.kind, shown.name, shown.until)
+    ends = [ends_at(conditions), task.deadline if task.hard_deadline else None]
     parked = _released(task).to(
-        Status.WAITING, wait=wait, waiting_since=now, waits=task.waits + 1, lost_claims=0
+        Status.WAITING,
+        wait=wait,
+        conditions=conditions,
+        waiting_since=now,
+        due_at=min((instant for instant in ends if instant is not None), default=None),
+        # Only waits in a row for somebody else's limit make the next one longer.
+        waits=task.waits + any(isinstance(each, LimitFree) for each in conditions),
+        lost_claims=0,
     )
-    wakes = until if not task.hard_deadline else min(until, task.deadline)
-    return _with_facts(replace(parked, due_at=wakes), WaitStarted(wait))
+    return _with_facts(parked, WaitStarted(wait))
 
 
 def _fail(task: Task, outcome: Failed, now: int) -> Change:
@@ -258,7 +282,7 @@ def _fail(task: Task, outcome: Failed, now: int) -> Change:
     spent = losses >= LOST_CLAIMS_LIMIT or task.attempt >= task.max_attempts
     if outcome.delay is None or spent:
         return _bury(released.to(Status.FAILED), failure, now)
-    next_at = now + _ms(outcome.delay)
+    next_at = now + milliseconds(outcome.delay)
     failed = released.to(
         Status.FAILED,
         failure_kind=failure.kind,
@@ -269,31 +293,31 @@ def _fail(task: Task, outcome: Failed, now: int) -> Change:
 
 
 def _bury(task: Task, failure: Failure, now: int) -> Change:
-    dead = task.to(
+    dead = _waits_no_more(task).to(
         Status.DEAD_LETTER,
         failure_kind=failure.kind,
         error_message=failure.message,
         ended_at=now,
         pooled_at=None,
         due_at=None,
-        wait=None,
-        waiting_since=None,
         cancel=None,
     )
     return _with_facts(dead, DeadLettered(failure.message, failure.kind))
 
 
 def _end(task: Task, request: CancelRequest, now: int) -> Change:
-    ended = task.to(
+    ended = _waits_no_more(task).to(
         Status.CANCELLED,
         cancel=request,
         ended_at=now,
         pooled_at=None,
         due_at=None,
-        wait=None,
-        waiting_since=None,
     )
     return _with_facts(ended, WasCancelled(request.by, request.reason))
+
+
+def _waits_no_more(task: Task) -> Task:
+    return replace(task, wait=None, conditions=(), waiting_since=None)
 
 
 def _released(task: Task) -> Task:
@@ -306,10 +330,3 @@ def _next_due(task: Task, instant: int) -> int:
 
 def _with_facts(task: Task, *facts: Fact) -> Change:
     return Change(replace(task, seq=task.seq + len(facts)), facts)
-
-
-def _ms(seconds: float) -> int:
-    # `not >` also catches what is no number.
-    if not seconds > 0:
-        return 0
-    return round(min(seconds * 1000, _LONGEST))

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from stagepost.failure import Failure
-from stagepost.task import CancelRequest, Payload, Wait
+from stagepost.task import CancelRequest, Payload
+from stagepost.waiting import Condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,13 +16,9 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Nothing can go on before something happens outside; the task waits without a worker.
+    """Nothing can go on before one of these (at least one) holds; it waits without a worker."""
 
-    `delay` is in seconds, by the store's clock.
-    """
-
-    wait: Wait
-    delay: float
+    conditions: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ class Running:
         self.asked: Stop | None = None
         self.asked_at: float | None = None
         self.gate = Gate()
+        self.gate.when_all_wait = self.unwind
         self.stop: Stop | None = None
         self.handled = False
         self.abandoned = False

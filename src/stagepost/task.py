@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, Self
 
 from stagepost.errors import IllegalTransition
+from stagepost.waiting import Condition
 
 
 class Status(StrEnum):
@@ -92,6 +93,7 @@ class Task:
     event. `due_at` is the next instant at which the scheduler has something to do for it.
     `ttl` is the default deadline's length, `deadline` the instant; `hard_deadline` says that a
     caller gave that instant. `ended_at` is when it became COMPLETED, CANCELLED or DEAD_LETTER.
+    While it is WAITING, `conditions` are what it waits for and `wait` is the one to be shown.
     `saved_fence` is the fence of the last claim that saved something new; `lost_claims` counts
     claims lost in a row without that, `waits` parks for somebody else's limit in a row.
     """
@@ -123,6 +125,7 @@ class Task:
     lost_claims: int = 0
     waits: int = 0
     wait: Wait | None = None
+    conditions: tuple[Condition, ...] = ()
     waiting_since: int | None = None
     cancel: CancelRequest | None = None
     failure_kind: str | None = None

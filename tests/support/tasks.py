@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from stagepost.failure import Failure, FailureKind
 from stagepost.outcome import Cancelled, Drained, Failed, Outcome, Succeeded, Waiting
-from stagepost.task import CancelRequest, Payload, Status, Task, Wait
+from stagepost.task import CancelRequest, Payload, Status, Task
+from stagepost.waiting import LimitFree
 
 SECOND = 1_000
 MINUTE = 60 * SECOND
@@ -51,15 +52,15 @@ def succeeded(text: str = '{"ok":true}') -> Succeeded:
     return Succeeded(Payload(text, len(text.encode())))
 
 
-def waiting(delay: float = 60.0, kind: str = "timer", name: str = "pause") -> Waiting:
-    """A wait for a time."""
-    return Waiting(Wait(kind, name), delay)
+def waiting(delay: float = 60.0, name: str = "pause") -> Waiting:
+    """A wait for somebody else's limit."""
+    return Waiting((LimitFree(name, delay),))
 
 
 delays = st.floats(0, 100_000) | st.integers(0, 60).map(float)
 
 going_on: st.SearchStrategy[Outcome] = st.one_of(
-    st.builds(waiting, delays, st.sampled_from(["timer", "limit", "signal"])),
+    st.builds(waiting, delays, st.sampled_from(["pause", "model"])),
     st.sampled_from(["drained", "rescued"]).map(Drained),
     st.builds(failed, delays | st.none(), st.sampled_from(FailureKind), lost=st.booleans()),
 )

@@ -42,6 +42,7 @@ from stagepost.records import (
 from stagepost.settings import Limits, Settings
 from stagepost.stores.sqlite import SqliteStore
 from stagepost.task import CancelRequest, Payload
+from stagepost.waiting import LimitFree
 from stagepost.web import Parts, create_app, server_config
 from stagepost.web.keyring import api_key, new_text
 
@@ -188,7 +189,7 @@ class Worker:
         await self.settle(task, Failed(failure, delay))
 
     async def park(self, task: Claimed, wait: Any) -> None:
-        await self.settle(task, Waiting(wait, 60.0))
+        await self.settle(task, Waiting((LimitFree(wait.name, 60.0),)))
 
     async def obey(self, task: Claimed) -> None:
         """End it as cancelled."""

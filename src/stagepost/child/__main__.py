@@ -82,6 +82,7 @@ class _Worker:
                 case RunHandler():
                     # Set here, since the next message may be that the handler must end.
                     self._gate = gate = Gate()
+                    gate.when_all_wait = self._unwind
                     self._begin(self._run_handler(message, gate))
                 case Answer():
                     self._journal.answered(message)
@@ -122,7 +123,7 @@ class _Worker:
             done = Done(failure=classify(error))
         if gate.unwinding:
             # Also where the handler has swallowed that: what it returned is not to be trusted.
-            done = Done(unwound=True)
+            done = Done(unwound=True, parked=gate.parked)
         self._gate = None
         await self._pipe.send(done)
 

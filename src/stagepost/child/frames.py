@@ -19,6 +19,7 @@ from stagepost.child.packing import MAIN, Raised
 from stagepost.context import Facts
 from stagepost.failure import Failure
 from stagepost.running import Stop
+from stagepost.waiting import Condition
 
 _HEADER: Final = struct.Struct("!I")
 _LARGEST: Final = 256 * 1024 * 1024  # bytes of one message
@@ -88,13 +89,15 @@ class Done:
     """What was to be run has ended.
 
     Exactly one is meant: `result`, the JSON text of a handler's result; `failure`, how a handler
-    failed; `unwound`, it was ended because it was told to; `returned`, what a function returned;
+    failed; `unwound`, it was ended because it was told to, or because all of it waits for what is
+    `parked`; `returned`, what a function returned;
     `raised`, what a function raised.
     """
 
     result: str | None = None
     failure: Failure | None = None
     unwound: bool = False
+    parked: tuple[Condition, ...] = ()
     returned: bytes | None = None
     raised: Raised | None = None
 

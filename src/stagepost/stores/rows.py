@@ -8,6 +8,7 @@ import orjson
 
 from stagepost.event import Event
 from stagepost.task import CancelRequest, Payload, Status, Task, Wait
+from stagepost.waiting import packed, unpacked
 
 TASK_FIELDS: Final = tuple(field.name for field in fields(Task))
 TASK_COLUMNS: Final = ", ".join(TASK_FIELDS)
@@ -16,6 +17,7 @@ TASK_COLUMNS: Final = ", ".join(TASK_FIELDS)
 _STATUS: Final = TASK_FIELDS.index("status")
 _HARD: Final = TASK_FIELDS.index("hard_deadline")
 _WAIT: Final = TASK_FIELDS.index("wait")
+_CONDITIONS: Final = TASK_FIELDS.index("conditions")
 _CANCEL: Final = TASK_FIELDS.index("cancel")
 
 
@@ -35,6 +37,8 @@ def task_of(row: Sequence[Any]) -> Task:
     values[_STATUS] = Status(values[_STATUS])
     values[_HARD] = bool(values[_HARD])
     values[_WAIT] = None if values[_WAIT] is None else Wait(**orjson.loads(values[_WAIT]))
+    conditions = values[_CONDITIONS]
+    values[_CONDITIONS] = () if conditions is None else unpacked(orjson.loads(conditions))
     cancel = values[_CANCEL]
     values[_CANCEL] = None if cancel is None else CancelRequest(**orjson.loads(cancel))
     return Task(**dict(zip(TASK_FIELDS, values, strict=True)))
@@ -45,6 +49,7 @@ def row_of(task: Task) -> list[Any]:
     values: list[Any] = [getattr(task, name) for name in TASK_FIELDS]
     values[_STATUS] = task.status.value
     values[_WAIT] = None if task.wait is None else json(task.wait)
+    values[_CONDITIONS] = json(packed(task.conditions)) if task.conditions else None
     values[_CANCEL] = None if task.cancel is None else json(task.cancel)
     return values
 

@@ -117,7 +117,7 @@ async def test_success_after_failures_keeps_their_history_only(world: World) -> 
 
 async def test_a_wait_holds_no_worker_and_spends_nothing(world: World) -> None:
     claimed = await world.running()
-    await world.store.settle(claimed.lease, waiting(60.0, "limit", "openai"))
+    await world.store.settle(claimed.lease, waiting(60.0, "openai"))
     until = world.clock.now() + 60_000
     task = await world.task(claimed.task_id)
     assert (task.status, task.attempt, task.waits) == (Status.WAITING, 1, 1)

@@ -12,8 +12,8 @@ from stagepost.task import Status, Task
 _TYPES: Final = {
     **dict.fromkeys(("id", "lease_id", "worker_id"), "uuid"),
     **dict.fromkeys(
-        ("tenant", "user", "type", "lane", "status", "step", "wait", "cancel", "failure_kind",
-         "error_message", "trace_id"), "text",
+        ("tenant", "user", "type", "lane", "status", "step", "wait", "conditions", "cancel",
+         "failure_kind", "error_message", "trace_id"), "text",
     ),
     **dict.fromkeys(
         ("created_at", "deadline", "ttl", "run_at", "due_at", "pooled_at", "waiting_since",

@@ -14,13 +14,14 @@ from stagepost.errors import Conflict
 from stagepost.event import StepSaved
 from stagepost.outcome import Cancelled, Drained, Failed, Outcome, Succeeded, Waiting
 from stagepost.records import Artifact, Checkpoint, ProgressNote
-from stagepost.stores.postgres import changes
+from stagepost.stores.postgres import changes, waking
 from stagepost.stores.postgres.answers import Intent
 from stagepost.stores.postgres.held import Held
 from stagepost.stores.postgres.rows import MS, known, mended
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.rows import json
-from stagepost.task import Lease
+from stagepost.task import Lease, Task
+from stagepost.waiting import Condition
 
 _WRITE: Final = f"""
 WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS MATERIALIZED (
@@ -327,6 +328,7 @@ async def _announce(tx: Transaction, done: Sequence[Write], held: Held) -> None:
 async def _settle_others(tx: Transaction, writes: Numbered, held: Held) -> dict[int, Answer]:
     ids = [each.lease.task_id for _, each in writes if _sound(each.lease)]
     tasks = await changes.lock(tx, ids)
+    happened = await waking.holding(tx, _waits(writes, tasks))
     pairs, failures, ends = [], [], []
     answers: dict[int, Answer] = {}
     lost = []
@@ -335,7 +337,8 @@ async def _settle_others(tx: Transaction, writes: Numbered, held: Held) -> dict[
         if task is None or not changes.owns(task, each.lease):
             lost.append((number, each))
             continue
-        pairs.append((task, lifecycle.settled(task, each.what, tx.moment.last)))
+        now, woken = tx.moment.last, task.id in happened
+        pairs.append((task, lifecycle.settled(task, each.what, now, happened=woken)))
         if isinstance(each.what, Failed):
             failures.append((task, each.what))
         ends.append((each.lease.lease_id, each.lease.task_id))
@@ -348,6 +351,15 @@ async def _settle_others(tx: Transaction, writes: Numbered, held: Held) -> dict[
         task_id = each.lease.task_id
         answers[number] = None if task_id in done else changes.lease_lost(task_id)
     return answers
+
+
+def _waits(writes: Numbered, tasks: dict[str, Task]) -> dict[str, tuple[Condition, ...]]:
+    return {
+        each.lease.task_id: each.what.conditions
+        for _, each in writes
+        if isinstance(each.what, Waiting)
+        and changes.owns(tasks.get(each.lease.task_id), each.lease)
+    }
 
 
 async def _ended_so(tx: Transaction, writes: Iterable[Write]) -> set[str]:
@@ -368,7 +380,7 @@ def _fits(outcome: Outcome, kind: str, data: str) -> bool:
         case Succeeded():
             return kind == "completed"
         case Waiting():
-            return kind in {"waiting", "cancelled"}
+            return kind in {"waiting", "cancelled"} or data == json({"reason": "woken"})
         case Drained(reason=reason):
             return kind == "cancelled" or data == json({"reason": reason})
         case Cancelled():

@@ -6,10 +6,11 @@ from typing import Any, Final
 from stagepost import lifecycle
 from stagepost.errors import Conflict, LeaseLost, NotFound
 from stagepost.lifecycle import Blame, Change
-from stagepost.outcome import Failed, Outcome
+from stagepost.outcome import Failed, Outcome, Waiting
 from stagepost.records import Artifact, NewTask, Rescue, Resume, Scope
 from stagepost.stores.redriving import resume_data
 from stagepost.stores.rows import TASK_COLUMNS, TASK_FIELDS, json, row_of, task_of
+from stagepost.stores.sqlite import waking
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest, Lease, Status, Task
 
@@ -118,7 +119,8 @@ def under_lease(tx: Transaction, lease: Lease, outcome: Outcome) -> LeaseLost | 
 
 
 def _settle(tx: Transaction, task: Task, outcome: Outcome) -> None:
-    save(tx, task, lifecycle.settled(task, outcome, tx.now))
+    happened = isinstance(outcome, Waiting) and waking.holds(tx, task.id, outcome.conditions)
+    save(tx, task, lifecycle.settled(task, outcome, tx.now, happened=happened))
     if isinstance(outcome, Failed):
         _record_failure(tx, task, outcome)
 

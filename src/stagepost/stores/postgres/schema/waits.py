@@ -1,0 +1,33 @@
+"""What a task waits for: its conditions, the waits that it has begun, and signals sent to it."""
+
+from typing import Final
+
+WAITS: Final = """
+-- While it is WAITING; JSON.
+ALTER TABLE tasks ADD COLUMN conditions text;
+
+-- Each wait that a handler has begun and not ended: when it ends is fixed here, once. A sleep has
+-- no name; approvers are JSON, or NULL where everybody may send the signal.
+CREATE TABLE waits (
+    task_id uuid NOT NULL,
+    path text COLLATE "C" NOT NULL,
+    name text COLLATE "C",
+    until bigint,
+    approvers text
+);
+-- A path may be longer than an index takes.
+CREATE UNIQUE INDEX waits_by_path ON waits (task_id, md5(path));
+
+-- Signals that nobody has taken yet, by the order in which they were sent.
+CREATE TABLE signals (
+    task_id uuid NOT NULL,
+    n integer NOT NULL,
+    id uuid NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    body text NOT NULL,
+    sender text NOT NULL,
+    roles text NOT NULL,
+    sent_at bigint NOT NULL,
+    PRIMARY KEY (task_id, n)
+);
+"""
