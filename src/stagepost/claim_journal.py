@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -11,8 +12,11 @@ from uuid_utils import uuid7
 
 from stagepost.blobs import OFFLOAD_OVER, Blobs
 from stagepost.bus import Bus, Token
+from stagepost.claim_limits import ClaimLimits
 from stagepost.errors import LeaseLost, Retryable
 from stagepost.journal import Found, NewStep
+from stagepost.limiter import Verdict
+from stagepost.limiting import Limiting
 from stagepost.records import Artifact, Checkpoint, Claimed, ProgressNote, SavedStep
 from stagepost.store import Store
 from stagepost.task import Lease, Payload
@@ -39,10 +43,18 @@ class ClaimJournal:
 
     __slots__ = (
         "_blobs", "_bus", "_claim", "_closed", "_lease", "_own", "_progress", "_saved", "_store",
-        "_texts", "progressed",
+        "_texts", "_to_come", "limits", "progressed",
     )  # fmt: skip
 
-    def __init__(self, claim: Claimed, store: Store, blobs: Blobs, bus: Bus) -> None:
+    def __init__(
+        self,
+        claim: Claimed,
+        store: Store,
+        blobs: Blobs,
+        bus: Bus,
+        limiting: Limiting | None = None,
+    ) -> None:
+        self.limits = ClaimLimits(claim, limiting)
         self._claim = claim
         self._lease: Lease = claim.lease
         self._store = store
@@ -50,6 +62,7 @@ class ClaimJournal:
         self._bus = bus
         self._saved: dict[str, SavedStep] | None = None if claim.saved_steps else {}
         self._own: set[str] = set()
+        self._to_come: dict[str, set[str]] | None = None
         self._closed = False
         self._progress: _Progress | None = None
         self._texts: dict[str, _Text] = {}
@@ -62,13 +75,32 @@ class ClaimJournal:
             # Asked for again by the same claim: read as a later one would read it.
             self._saved = None
             self._own.clear()
-        if self._saved is None:
-            steps = await insist(lambda: self._store.steps(self._claim.task_id))
-            self._saved = {step.path: step for step in steps}
-        step = self._saved.get(path)
+        saved = self._saved if self._saved is not None else await self._load()
+        step = saved.get(path)
         if step is None:
             return None
+        if self._to_come is not None:
+            self._to_come.get(_scope_of(path), set()).discard(path)
         return Found(step.input_hash, await self._text(step.value))
+
+    async def replays(self, path: str) -> bool:
+        """Whether a step saved by an earlier claim, right in this scope, was not asked for yet."""
+        if not self._claim.saved_steps:
+            return False
+        if self._to_come is None:
+            self._to_come = defaultdict(set)
+            for step in (self._saved or await self._load()).values():
+                if step.fence != self._claim.fence:
+                    self._to_come[_scope_of(step.path)].add(step.path)
+        return bool(self._to_come.get(path))
+
+    async def reserve(self, place: str, wants: Mapping[str, int], patience: float) -> Verdict:
+        """Take units of limits."""
+        return await self.limits.reserve(place, wants, patience)
+
+    async def release(self, place: str) -> None:
+        """What is held is free."""
+        await self.limits.release(place)
 
     async def save(self, step: NewStep) -> None:
         """Save a step, with the progress that waits."""
@@ -137,6 +169,11 @@ class ClaimJournal:
             self._bus.forget(self._claim.task_id)
         return None if self._progress is None else await self._progress.take()
 
+    async def _load(self) -> dict[str, SavedStep]:
+        steps = await insist(lambda: self._store.steps(self._claim.task_id))
+        self._saved = {step.path: step for step in steps}
+        return self._saved
+
     def _check(self) -> None:
         if self._closed:
             raise LeaseLost(f"The handler of task {self._claim.task_id} has ended.")
@@ -156,6 +193,10 @@ class ClaimJournal:
         if text is not None:
             text.flush()
             self._bus.forget(self._claim.task_id)
+
+
+def _scope_of(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 class _Progress:

@@ -43,10 +43,20 @@ class Charge(NamedTuple):
 
 
 class Reservation(NamedTuple):
-    """What is asked for, under an id of the asker's; each limit is in it once."""
+    """What is asked for, under an id of the asker's; each limit is in it once.
+
+    The id keeps its place in line; what is held is held by the `claim`, so that another one of the
+    same task holds its own.
+    """
 
     id: str
     charges: Sequence[Charge]
+    claim: str = ""
+
+    @property
+    def held_as(self) -> str:
+        """The name of what it holds."""
+        return f"{self.id}@{self.claim}" if self.claim else self.id
 
 
 class Verdict(NamedTuple):

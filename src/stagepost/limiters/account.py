@@ -92,12 +92,10 @@ class Account:
                 self.credit -= units
         if limit.at_once is not None:
             self.holds[key] = Hold(units, holder, self.moment)
-        self.tickets.pop(key, None)
 
     def give_back(self, charge: Charge, key: str, at: int) -> None:
         """What was taken at the moment `at` was not used after all."""
         self.holds.pop(key, None)
-        self.tickets.pop(key, None)
         units = 0 if charge.limit.units is None else charge.units
         for place, (last, used) in enumerate(self.slices):
             if last >= at:
@@ -108,7 +106,6 @@ class Account:
 
     def release(self, key: str, now: int) -> bool:
         """What is held under this id is free; whether something was."""
-        self.tickets.pop(key, None)
         hold = self.holds.pop(key, None)
         if hold is None:
             return False

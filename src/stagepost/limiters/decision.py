@@ -38,7 +38,7 @@ def decide(accounts: Accounts, asked: Asked, now: int) -> Decision:
     parts = [(accounts[charge.limit.name], charge) for charge in reservation.charges]
     for account, charge in parts:
         account.catch_up(charge.limit, now)
-    if any(reservation.id in account.holds for account, _ in parts):
+    if any(reservation.held_as in account.holds for account, _ in parts):
         # Its answer was lost on the way.
         return GRANTED
     mark = _mark(accounts, reservation, now)
@@ -48,7 +48,8 @@ def decide(accounts: Accounts, asked: Asked, now: int) -> Decision:
     )
     if at <= now:
         for account, charge in parts:
-            account.take(charge.limit, charge.units, reservation.id, asked.holder)
+            account.take(charge.limit, charge.units, reservation.held_as, asked.holder)
+        leave(accounts, reservation)
         return GRANTED
     return _told_to_wait(accounts, asked, mark, now, at)
 
@@ -98,13 +99,16 @@ def leave(accounts: Accounts, reservation: Reservation) -> None:
 
 def release(accounts: Accounts, reservation: Reservation, now: int) -> bool:
     """What the reservation holds is free, and so is its place; whether it held something."""
+    leave(accounts, reservation)
     held = [
-        accounts[charge.limit.name].release(reservation.id, now) for charge in reservation.charges
+        accounts[charge.limit.name].release(reservation.held_as, now)
+        for charge in reservation.charges
     ]
     return any(held)
 
 
 def give_back(accounts: Accounts, reservation: Reservation, at: int) -> None:
     """What was granted at the moment `at` was not used at all."""
+    leave(accounts, reservation)
     for charge in reservation.charges:
-        accounts[charge.limit.name].give_back(charge, reservation.id, at)
+        accounts[charge.limit.name].give_back(charge, reservation.held_as, at)

@@ -27,13 +27,19 @@ from stagepost.store.accepting import Accepting
 from stagepost.store.claiming import Claiming
 from stagepost.store.keeping import Keeping
 from stagepost.store.keys import Keys
+from stagepost.store.limits import LimitRules
 from stagepost.store.reading import Reading
 
-__all__ = ["Accepting", "Claiming", "Keeping", "Keys", "Reading", "Store"]
+__all__ = ["Accepting", "Claiming", "Keeping", "Keys", "LimitRules", "Reading", "Store"]
 
 
 class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     """The whole port."""
+
+    @property
+    def limits(self) -> LimitRules:
+        """The limits that people have set."""
+        ...
 
     async def ping(self) -> None:
         """Return if the store can take writes now; raises StoreUnavailable with the reason."""

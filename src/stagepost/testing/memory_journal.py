@@ -1,12 +1,14 @@
 """The journal of a claim that is kept nowhere."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from stagepost.errors import NotFound
 from stagepost.journal import Found, NewStep
+from stagepost.limiter import Verdict
 from stagepost.records import ProgressNote
 
 
@@ -31,6 +33,8 @@ class MemoryJournal:
         self.notes: list[ProgressNote] = []
         self.texts: dict[str, str] = {}
         self.artifacts: dict[str, SavedFile] = {}
+        self.units: Counter[str] = Counter()
+        """What was taken of limits; in memory everything is granted."""
 
     async def find(self, path: str) -> Found | None:
         """The step saved under a path."""
@@ -57,6 +61,20 @@ class MemoryJournal:
         if isinstance(content, Path):
             content = await asyncio.to_thread(content.read_bytes)
         self.artifacts[name] = SavedFile(media_type, content)
+
+    async def replays(self, path: str) -> bool:
+        """Whether a given step, right in this scope, was not asked for yet."""
+        seen = {*self.asked, *self.ran}
+        return any(step not in seen and step.rpartition("/")[0] == path for step in self.steps)
+
+    async def reserve(self, place: str, wants: Mapping[str, int], patience: float) -> Verdict:
+        """Grant it."""
+        del place, patience
+        self.units.update(wants)
+        return Verdict(granted=True)
+
+    async def release(self, place: str) -> None:
+        """Nothing is held."""
 
     async def path(self, key: str) -> Path:
         """The file of an upload."""

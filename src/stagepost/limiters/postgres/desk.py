@@ -85,13 +85,13 @@ class Desk:
 
     def end(self, reservation: Reservation) -> None:
         """What the reservation holds is free, and so is its place in line."""
-        self._ended[reservation.id] = reservation
+        self._ended[reservation.held_as] = reservation
         self._news.set()
 
     def is_ending(self, reservation: Reservation) -> bool:
         """Whether the end of a reservation still waits to be told."""
-        asking = self._asking is not None and reservation.id in self._asking.ended
-        return asking or reservation.id in self._ended
+        asking = self._asking is not None and reservation.held_as in self._asking.ended
+        return asking or reservation.held_as in self._ended
 
     async def something_waits(self, seconds: float) -> bool:
         """Return as soon as something waits to be asked or told, or after so many seconds."""
@@ -167,7 +167,7 @@ class Desk:
             question.answer.set_result(answer)
         elif answer.verdict.granted:
             reservation = question.asked.reservation
-            self._unused[reservation.id] = (reservation, now)
+            self._unused[reservation.held_as] = (reservation, now)
             self._news.set()
 
 

@@ -10,12 +10,13 @@ from typing import Final
 import apsw
 
 from stagepost.stores.sqlite.schema.first import FIRST
+from stagepost.stores.sqlite.schema.limits import LIMITS
 from stagepost.stores.sqlite.schema.waits import WAITS
 
 APPLICATION_ID: Final = 0x53544750
 """Marks the file as ours ("STGP")."""
 
-MIGRATIONS: Final = (FIRST, WAITS)
+MIGRATIONS: Final = (FIRST, WAITS, LIMITS)
 """Script n brings a file from version n to n + 1. A landed script is never changed."""
 
 VERSION: Final = len(MIGRATIONS)
