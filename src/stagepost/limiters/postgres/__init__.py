@@ -66,7 +66,8 @@ class PostgresLimiter:
         Raises StoreRefused with the remedy, which names the setting that the address comes from.
         """
         limiter = cls(Address.parse(url, setting), clock, lease)
-        first = await limiter._address.first()
+        first = await limiter._address.first(limiter._begin)
+        limiter._connection = first
         work = keep_connected(limiter._address, first, limiter._serve)
         limiter._serving = asyncio.create_task(work, name="limiter")
         return limiter
@@ -152,8 +153,9 @@ class PostgresLimiter:
         return states
 
     async def _serve(self, connection: Connection) -> None:
-        await answered(connection, self._begin(connection))
-        self._connection = connection
+        if connection is not self._connection:
+            await answered(connection, self._begin(connection))
+            self._connection = connection
         try:
             while True:
                 await self._answer(connection, self._home.time() + self._lease / 3)

@@ -73,14 +73,15 @@ class Address:
                 },
             )
 
-    async def first(self) -> Connection:
-        """One with the tables in place. Raises StoreRefused with the remedy."""
+    async def first(self, begin: Callable[[Connection], Awaitable[None]]) -> Connection:
+        """One with the tables in place, and begun. Raises StoreRefused with the remedy."""
         try:
             connection = await self.connect()
         except (ValueError, *LOST) as error:
             raise StoreRefused(self._sentence(error)) from error
         try:
             await answered(connection, self._prepare(connection))
+            await answered(connection, begin(connection))
         except BaseException as error:
             connection.terminate()
             if isinstance(error, LOST):
