@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from stagepost.clock import Clock
 from stagepost.errors import NeverFits, Retryable, UnknownLimit
@@ -16,10 +16,10 @@ _FRESH: Final = 1.0  # seconds for which what was read of the store holds
 
 
 class Rule(NamedTuple):
-    """A limit, and where it was set: `settings` or `api`."""
+    """A limit, and where it was set."""
 
     limit: Limit
-    source: str
+    source: Literal["settings", "api"]
 
 
 class Limiting:

@@ -41,7 +41,7 @@ class TaskRun:
     in the order of saving: those that the run was given, then its own; give it to another run to
     replay them. `ran` are the paths of the steps that this run itself ran and saved, `asked` those
     that the handler came to. `text` is what was emitted, by the path of the step ("main" outside of
-    steps).
+    steps). `units` is what it took of limits, by their names; here everything is granted.
     """
 
     outcome: Outcome
@@ -53,6 +53,7 @@ class TaskRun:
     progress: Sequence[ProgressNote] = ()
     text: Mapping[str, str] = field(default_factory=dict)
     artifacts: Mapping[str, SavedFile] = field(default_factory=dict)
+    units: Mapping[str, int] = field(default_factory=dict)
 
 
 async def run_task(
@@ -91,6 +92,7 @@ async def run_task(
         journal.notes,
         journal.texts,
         journal.artifacts,
+        journal.units,
     )
 
 
