@@ -1,6 +1,7 @@
 """Limits in a running engine, with the real limiter and store."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from stagepost.limiting import Limiting
 from stagepost.records import Scope
 from stagepost.task import CancelRequest, Status
 from stagepost.wiring import Engine
+from support.postgres import Server
+from support.world import new_id
 
 app = App()
 LIMITS = {
@@ -83,9 +86,13 @@ async def greedy(ctx: Context, request: str) -> None:
             await ctx.limit("slow", units=0)
 
 
-@pytest.fixture
-async def engine(tmp_path: Path) -> Any:
-    async with running(app, tmp_path / "data", shared_limits=LIMITS) as engine:
+@pytest.fixture(params=["embedded", "postgres"])
+async def engine(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Engine]:
+    settings: dict[str, Any] = {"shared_limits": LIMITS}
+    if request.param == "postgres":
+        server: Server = request.getfixturevalue("postgres_server")
+        settings["store"] = server.url_of(f"limits_{new_id()[-12:]}")
+    async with running(app, tmp_path / "data", **settings) as engine:
         yield engine
 
 

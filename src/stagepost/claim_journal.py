@@ -42,8 +42,20 @@ class ClaimJournal:
     """
 
     __slots__ = (
-        "_blobs", "_bus", "_claim", "_closed", "_lease", "_own", "_progress", "_saved", "_store",
-        "_texts", "_to_come", "limits", "progressed",
+        "_blobs",
+        "_bus",
+        "_claim",
+        "_closed",
+        "_lease",
+        "_limiting",
+        "_own",
+        "_progress",
+        "_saved",
+        "_store",
+        "_texts",
+        "_to_come",
+        "limits",
+        "progressed",
     )  # fmt: skip
 
     def __init__(
@@ -54,7 +66,6 @@ class ClaimJournal:
         bus: Bus,
         limiting: Limiting | None = None,
     ) -> None:
-        self.limits = ClaimLimits(claim, limiting)
         self._claim = claim
         self._lease: Lease = claim.lease
         self._store = store
@@ -66,6 +77,9 @@ class ClaimJournal:
         self._closed = False
         self._progress: _Progress | None = None
         self._texts: dict[str, _Text] = {}
+        self._limiting = limiting
+        self.limits: ClaimLimits | None = None
+        """What the claim has taken of limits, once it has."""
         self.progressed = False
         """True once this claim has saved something new."""
 
@@ -96,11 +110,14 @@ class ClaimJournal:
 
     async def reserve(self, place: str, wants: Mapping[str, int], patience: float) -> Verdict:
         """Take units of limits."""
+        if self.limits is None:
+            self.limits = ClaimLimits(self._claim, self._limiting)
         return await self.limits.reserve(place, wants, patience)
 
     async def release(self, place: str) -> None:
         """What is held is free."""
-        await self.limits.release(place)
+        if self.limits is not None:
+            await self.limits.release(place)
 
     async def save(self, step: NewStep) -> None:
         """Save a step, with the progress that waits."""

@@ -24,11 +24,6 @@ class ClaimLimits:
         self._limiting = limiting
         self._held: dict[str, Reservation] = {}
 
-    @property
-    def holds(self) -> bool:
-        """Whether there is something to let go of."""
-        return bool(self._held)
-
     async def reserve(self, place: str, wants: Mapping[str, int], patience: float) -> Verdict:
         """Take units by the names of limits; `place` is the reservation's identity in the task.
 

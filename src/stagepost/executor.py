@@ -73,7 +73,7 @@ class Executor:
             finally:
                 running.handled = True
                 watcher.handled(running)
-                if journal.limits.holds:
+                if journal.limits is not None:
                     await journal.limits.let_go()
             if outcome is not None and not running.abandoned:
                 await self._settle(running.claim, journal, outcome)

@@ -39,6 +39,11 @@ _AWAY: Final = "The limiter's database does not answer; nothing is granted until
 _CLOSED: Final = "The limiter is closed."
 
 
+async def look_at(url: str, setting: str) -> None:
+    """See that the limiter's database answers, and change nothing. Raises StoreRefused."""
+    await Address.parse(url, setting).look()
+
+
 class PostgresLimiter:
     """Made by `open`, in whose event loop it lives; its verbs may be called from any."""
 

@@ -73,6 +73,14 @@ class Address:
                 },
             )
 
+    async def look(self) -> None:
+        """Connect and go. Raises StoreRefused with the remedy."""
+        try:
+            connection = await self.connect()
+        except (ValueError, *LOST) as error:
+            raise StoreRefused(self._sentence(error)) from error
+        connection.terminate()
+
     async def first(self, begin: Callable[[Connection], Awaitable[None]]) -> Connection:
         """One with the tables in place, and begun. Raises StoreRefused with the remedy."""
         try:
