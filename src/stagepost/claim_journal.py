@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -13,8 +14,11 @@ from stagepost.batch import MOST_BATCHES, Batch, ChildRecord
 from stagepost.blobs import OFFLOAD_OVER, Blobs
 from stagepost.bus import Bus, Token
 from stagepost.child_pages import ChildPages
+from stagepost.claim_limits import ClaimLimits
 from stagepost.errors import LeaseLost, Retryable
 from stagepost.journal import Found, NewChildren, NewStep
+from stagepost.limiter import Verdict
+from stagepost.limiting import Limiting
 from stagepost.records import Artifact, Checkpoint, Claimed, ProgressNote, SavedStep
 from stagepost.signals import NewWait, Pending
 from stagepost.store import Store
@@ -41,12 +45,19 @@ class ClaimJournal:
     """
 
     __slots__ = (
-        "_batches", "_blobs", "_bus", "_claim", "_closed", "_knows_all", "_lease", "_own", "_pages",
-        "_progress", "_saved", "_store", "_texts", "progressed",
+        "_batches", "_blobs", "_bus", "_claim", "_closed", "_knows_all", "_lease", "_limiting",
+        "_own", "_pages", "_progress", "_saved", "_store", "_texts", "_to_come", "limits",
+        "progressed",
     )  # fmt: skip
 
     def __init__(
-        self, claim: Claimed, store: Store, blobs: Blobs, bus: Bus, pages: ChildPages
+        self,
+        claim: Claimed,
+        store: Store,
+        blobs: Blobs,
+        bus: Bus,
+        pages: ChildPages,
+        limiting: Limiting | None = None,
     ) -> None:
         self._claim = claim
         self._lease: Lease = claim.lease
@@ -58,9 +69,13 @@ class ClaimJournal:
         self._own: set[str] = set()
         self._batches: set[str] | None = None
         self._knows_all = False
+        self._to_come: dict[str, set[str]] | None = None
         self._closed = False
         self._progress: _Progress | None = None
         self._texts: dict[str, _Text] = {}
+        self._limiting = limiting
+        self.limits: ClaimLimits | None = None
+        """What the claim has taken of limits, once it has."""
         self.progressed = False
         """True once this claim has saved something new."""
 
@@ -70,13 +85,35 @@ class ClaimJournal:
             # Asked for again by the same claim: read as a later one would read it.
             self._saved = None
             self._own.clear()
-        if self._saved is None:
-            steps = await insist(lambda: self._store.steps(self._claim.task_id))
-            self._saved = {step.path: step for step in steps}
-        step = self._saved.get(path)
+        saved = self._saved if self._saved is not None else await self._load()
+        step = saved.get(path)
         if step is None:
             return None
+        if self._to_come is not None:
+            self._to_come.get(_scope_of(path), set()).discard(path)
         return Found(step.input_hash, await self.text(step.value))
+
+    async def replays(self, path: str) -> bool:
+        """Whether a step saved by an earlier claim, right in this scope, was not asked for yet."""
+        if not self._claim.saved_steps:
+            return False
+        if self._to_come is None:
+            self._to_come = defaultdict(set)
+            for step in (self._saved or await self._load()).values():
+                if step.fence != self._claim.fence:
+                    self._to_come[_scope_of(step.path)].add(step.path)
+        return bool(self._to_come.get(path))
+
+    async def reserve(self, place: str, wants: Mapping[str, int], patience: float) -> Verdict:
+        """Take units of limits."""
+        if self.limits is None:
+            self.limits = ClaimLimits(self._claim, self._limiting)
+        return await self.limits.reserve(place, wants, patience)
+
+    async def release(self, place: str) -> None:
+        """What is held is free."""
+        if self.limits is not None:
+            await self.limits.release(place)
 
     async def save(self, step: NewStep) -> None:
         """Save a step, with the progress that waits."""
@@ -188,6 +225,11 @@ class ClaimJournal:
             self._bus.forget(self._claim.task_id)
         return None if self._progress is None else await self._progress.take()
 
+    async def _load(self) -> dict[str, SavedStep]:
+        steps = await insist(lambda: self._store.steps(self._claim.task_id))
+        self._saved = {step.path: step for step in steps}
+        return self._saved
+
     def _check(self) -> None:
         if self._closed:
             raise LeaseLost(f"The handler of task {self._claim.task_id} has ended.")
@@ -208,6 +250,10 @@ class ClaimJournal:
         if text is not None:
             text.flush()
             self._bus.forget(self._claim.task_id)
+
+
+def _scope_of(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 class _Progress:

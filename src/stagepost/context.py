@@ -18,6 +18,7 @@ from stagepost.gate import Gate, Unwound
 from stagepost.handler_waits import HandlerWaits
 from stagepost.items import Ticks, labelled, side_by_side
 from stagepost.journal import Journal, NewStep
+from stagepost.permit import OWED, Permit, forgive, pay
 from stagepost.records import Claimed, ProgressNote
 from stagepost.retry import park_delay, seconds
 from stagepost.scope import CURRENT, Scope, escape
@@ -162,7 +163,10 @@ class Context:
         start = None if progress is None else _note(progress, message or "", name)
         with CURRENT.get().enter(name, key) as path:
             call = _Call(path, name, fn, args, kwargs, codec.digest(args, kwargs))
-            return await self._run(call, how, start)
+            try:
+                return await self._run(call, how, start)
+            finally:
+                forgive()
 
     async def map(
         self,
@@ -200,7 +204,25 @@ class Context:
                 await ticks.tick()
                 return result
 
-            return await side_by_side(one, work, concurrency)
+            try:
+                return await side_by_side(one, work, concurrency)
+            finally:
+                forgive()
+
+    def limit(self, name: str | Mapping[str, int], units: int = 1) -> Permit:
+        """Take units of a limit that the whole fleet shares, or of several together.
+
+        `await ctx.limit("pages", units=12)` is for the step that follows, or inside a step for that
+        step. `async with ctx.limit("gpu"):` is for the block, and frees at its end what counts at
+        once; an awaited one does so when the step ends that it stands in. Several limits are taken
+        all or none: `ctx.limit({"requests": 1, "tokens": 900})`.
+
+        A wait of more than about five seconds holds no worker, if nothing else of the handler
+        runs. On a replay a saved step takes nothing. Awaiting raises UnknownLimit, and NeverFits
+        for more units than the limit has.
+        """
+        wants = {name: units} if isinstance(name, str) else dict(name)
+        return Permit(wants, CURRENT.get(), self._journal, self._gate)
 
     async def sleep(self, duration: float | str, *, key: str | None = None) -> None:
         """Return after so long: seconds, or text such as "90s", "12h" or "30d"; at most ten years.
@@ -341,6 +363,8 @@ class Context:
                     "since. Redrive the task fresh, or from that step."
                 )
             return codec.decode(call.fn, found.text)
+        if OWED.get():
+            await pay(CURRENT.get().flight)
         for waits in count(self._facts.waits):
             try:
                 return await self._fly(call, how, start)
@@ -379,6 +403,8 @@ class Context:
             return value
         finally:
             CURRENT.reset(token)
+            for permit in scope.permits:
+                await permit.end()
 
     async def _note(self, percent: float, message: str, step: str | None) -> None:
         self._gate.used()

@@ -4,11 +4,14 @@
     ├── Retryable              the same call may succeed later
     │   ├── StoreUnavailable   the disk is full, the database is away
     │   │   └── StoreBroken    a sync has failed; the process must be replaced
-    │   └── QueueFull          the store's writer has no room now
+    │   ├── QueueFull          the store's writer has no room now
+    │   └── LimiterUnavailable the limiter can't be asked; nothing is granted
     ├── Terminal               the same call will never succeed
     │   ├── StoreRefused       the data folder can't be opened; its sentence has the remedy
     │   ├── UnknownType        no handler is registered for the type
     │   ├── UnknownLane
+    │   ├── UnknownLimit       no limit of this name is configured
+    │   ├── NeverFits          more units than the limit ever has
     │   ├── NotFound           no such task, key or artifact for this caller
     │   ├── NotAllowed         this caller may not do it
     │   ├── Unwritable         the store can't keep this, however often it is tried
@@ -66,6 +69,10 @@ class QueueFull(Retryable):
     """The store's writer has no room for this call now."""
 
 
+class LimiterUnavailable(Retryable):
+    """The limiter can't be asked now; without its answer nothing is granted."""
+
+
 class StoreRefused(Terminal):
     """The store can't be opened; nothing in it was changed."""
 
@@ -76,6 +83,14 @@ class UnknownType(Terminal):
 
 class UnknownLane(Terminal):
     """No lane of this name is configured."""
+
+
+class UnknownLimit(Terminal):
+    """No limit of this name is configured."""
+
+
+class NeverFits(Terminal):
+    """More units were asked for than the limit ever has."""
 
 
 class NotFound(Terminal):

@@ -20,6 +20,7 @@ from stagepost.context import Context, Facts
 from stagepost.errors import LeaseLost, Retryable, Terminal
 from stagepost.failure import REACTIONS, Failure, FailureKind, Then, classify
 from stagepost.lifecycle import died
+from stagepost.limiting import Limiting
 from stagepost.outcome import Drained, Failed, Outcome, Succeeded, Waiting
 from stagepost.records import Claimed
 from stagepost.registry import App, TaskType
@@ -54,12 +55,19 @@ class Executor:
     """
 
     def __init__(
-        self, app: App, store: Store, blobs: Blobs, bus: Bus, lanes: Collection[str] = ()
+        self,
+        app: App,
+        store: Store,
+        blobs: Blobs,
+        bus: Bus,
+        lanes: Collection[str] = (),
+        limiting: Limiting | None = None,
     ) -> None:
         self._app = app
         self._store = store
         self._blobs = blobs
         self._bus = bus
+        self._limiting = limiting
         self._children = Children()
         self._pages = ChildPages(app, store, lanes)
         self._threads = Threads(THREADS)
@@ -69,13 +77,17 @@ class Executor:
     async def run(self, running: Running, watcher: Watcher) -> None:
         """Run the handler, then settle the claim; the watcher is told of both."""
         RUNNING.set(running)
-        journal = ClaimJournal(running.claim, self._store, self._blobs, self._bus, self._pages)
+        journal = ClaimJournal(
+            running.claim, self._store, self._blobs, self._bus, self._pages, self._limiting
+        )
         try:
             try:
                 outcome = await self._attempt(running, journal)
             finally:
                 running.handled = True
                 watcher.handled(running)
+                if journal.limits is not None:
+                    await journal.limits.let_go()
             if outcome is not None and not running.abandoned:
                 await self._settle(running.claim, journal, outcome)
         finally:

@@ -1,10 +1,11 @@
 """What a running handler may read and write, whether it runs here or in a child process."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from stagepost.batch import Batch, ChildRecord
+from stagepost.limiter import Verdict
 from stagepost.records import ProgressNote
 from stagepost.signals import NewWait, Pending
 from stagepost.task import Payload
@@ -97,4 +98,19 @@ class Journal(Protocol):
 
     async def path(self, key: str) -> Path:
         """A local file with an upload's bytes."""
+        ...
+
+    async def replays(self, path: str) -> bool:
+        """Whether a step saved by an earlier claim, right in this scope, was not asked for yet."""
+        ...
+
+    async def reserve(self, place: str, wants: Mapping[str, int], patience: float) -> Verdict:
+        """Take units of limits, by their names, and wait up to `patience` seconds for them.
+
+        `place` is the identity of this within the task. Raises UnknownLimit, NeverFits, ValueError.
+        """
+        ...
+
+    async def release(self, place: str) -> None:
+        """What was reserved there and is held is free."""
         ...

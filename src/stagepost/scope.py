@@ -15,7 +15,7 @@ The scope travels with the code by a context variable, so a step inside a step n
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final
+from typing import Any, Final
 
 from stagepost.errors import AmbiguousStep
 from stagepost.gate import Flight
@@ -28,7 +28,7 @@ _RESERVED: Final = str.maketrans({mark: f"%{ord(mark):02X}" for mark in "%/:#[]"
 class Scope:
     """Where a step stands: its prefix, its flight, and the names used in it so far."""
 
-    __slots__ = ("_live", "_used", "flight", "name", "path")
+    __slots__ = ("_live", "_used", "flight", "name", "path", "permits")
 
     def __init__(self, path: str = "", name: str = "", flight: Flight | None = None) -> None:
         self.path = path
@@ -36,6 +36,8 @@ class Scope:
         self.flight = flight
         self._used: dict[str, int] = {}
         self._live: set[str] = set()
+        self.permits: list[Any] = []
+        """What is let go of when the step ends: permits, which know their scope."""
 
     @contextmanager
     def enter(self, name: str, key: str | None) -> Iterator[str]:
@@ -53,6 +55,10 @@ class Scope:
             yield mark if key is not None else self._numbered(base)
         finally:
             self._live.discard(mark)
+
+    def number(self, mark: str) -> str:
+        """The identity of something here that is no step: the mark, and which one of its kind."""
+        return self._numbered(f"{self.path}/:{mark}")
 
     def _numbered(self, base: str) -> str:
         self._used[base] = number = self._used.get(base, 0) + 1

@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from stagepost.errors import StoreRefused
+from stagepost.limit import Limit
 from stagepost.masking import masked
 
 DEFAULT_DATA: Final = Path("stagepost-data")
@@ -17,8 +18,8 @@ _LOG_FORMS: Final = ("text", "json")
 _LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 _PORT: Final = 8080
 _LOOPBACK: Final = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
-_READ_ELSEWHERE: Final = ("STAGEPOST_LIMITER", "STAGEPOST_SERVICES_DIR")
-"""By engines to come, and by `stagepost dev services`."""
+_READ_ELSEWHERE: Final = ("STAGEPOST_SERVICES_DIR",)
+"""By `stagepost dev services`."""
 _LIMIT: Final = "STAGEPOST_LIMIT_"
 
 
@@ -62,6 +63,7 @@ class Settings:
     store: str = field(default="", repr=False)
     broker: str = field(default="direct", repr=False)
     bus: str = field(default="", repr=False)
+    limiter: str = field(default="", repr=False)
     blobs: str = field(default="", repr=False)
     app: str = ""
     host: str = "127.0.0.1"
@@ -80,6 +82,7 @@ class Settings:
     cancel_grace: float = 30.0
     stall_after: float = 30.0
     limits: Limits = field(default_factory=Limits)
+    shared_limits: Mapping[str, Limit] = field(default_factory=dict)
 
     @property
     def server(self) -> str:
@@ -106,6 +109,16 @@ class Settings:
     def bus_setting(self) -> str:
         """The variable that `bus_address` comes from."""
         return "STAGEPOST_BUS" if self.bus else "STAGEPOST_STORE"
+
+    @property
+    def limiter_address(self) -> str:
+        """`memory`, or where the limiter's books are: where the store is, unless told."""
+        return self.limiter or ("memory" if self.embedded else self.store)
+
+    @property
+    def limiter_setting(self) -> str:
+        """The variable that `limiter_address` comes from."""
+        return "STAGEPOST_LIMITER" if self.limiter else "STAGEPOST_STORE"
 
     @property
     def folder(self) -> Path:
@@ -147,6 +160,11 @@ class Settings:
                 f"STAGEPOST_BUS=memory reaches no other process, so `{command}` can't run with it; "
                 "unset it, or use `stagepost up`."
             )
+        if self.limiter_address == "memory":
+            raise ValueError(
+                f"STAGEPOST_LIMITER=memory counts in one process, so `{command}` can't run with "
+                "it; unset it, or use `stagepost up`."
+            )
 
     def serving(self, lanes: Sequence[str]) -> "Settings":
         """The same with only these of the lanes. Raises ValueError with the remedy."""
@@ -173,6 +191,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         store=env.get("STAGEPOST_STORE", ""),
         broker=env.get("STAGEPOST_BROKER", "direct"),
         bus=env.get("STAGEPOST_BUS", ""),
+        limiter=env.get("STAGEPOST_LIMITER", ""),
         blobs=env.get("STAGEPOST_BLOBS", ""),
         app=env.get("STAGEPOST_APP", ""),
         host=env.get("STAGEPOST_HOST", "127.0.0.1"),
@@ -191,6 +210,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         cancel_grace=_seconds("STAGEPOST_CANCEL_GRACE", env, 30.0),
         stall_after=_seconds("STAGEPOST_STALL_AFTER", env, 30.0),
         limits=_limits(env),
+        shared_limits=_shared_limits(env.get("STAGEPOST_LIMITS", "")),
     )
     if settings.probe:
         host_and_port(settings.probe)
@@ -258,6 +278,24 @@ def _lanes(text: str) -> dict[str, int]:
             raise ValueError('STAGEPOST_LANES is read as "name:weight,..."; a weight is 1 to 1000.')
         lanes[name] = int(weight)
     return lanes
+
+
+def _shared_limits(text: str) -> dict[str, Limit]:
+    limits: dict[str, Limit] = {}
+    for part in text.split(","):
+        name, colon, rule = part.strip().partition(":")
+        if not part.strip():
+            continue
+        if not colon or name in limits:
+            raise ValueError(
+                'STAGEPOST_LIMITS is read as "name:100/1m,other:2", each name once; 100/1m is '
+                "units in a window, 2 how many at once, 100/1m+2 both."
+            )
+        try:
+            limits[name] = Limit.parse(name, rule)
+        except ValueError as error:
+            raise ValueError(f"STAGEPOST_LIMITS: {error}") from None
+    return limits
 
 
 def log_style(environment: Mapping[str, str] | None = None) -> LogStyle:

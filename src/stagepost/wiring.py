@@ -23,6 +23,10 @@ from stagepost.client import Client
 from stagepost.clock import Clock, SystemClock
 from stagepost.errors import StoreRefused
 from stagepost.executor import Executor
+from stagepost.limiter import Limiter
+from stagepost.limiters.memory import MemoryLimiter
+from stagepost.limiters.postgres import PostgresLimiter
+from stagepost.limiting import Limiting
 from stagepost.maintenance.families import Families
 from stagepost.maintenance.rescuer import Rescuer
 from stagepost.maintenance.scheduler import Scheduler
@@ -65,6 +69,16 @@ async def _postgres_bus(settings: Settings, parts: Collection[Part]) -> Bus:
     )
 
 
+async def _memory_limiter(_settings: Settings, clock: Clock) -> Limiter:
+    return MemoryLimiter(clock)
+
+
+async def _postgres_limiter(settings: Settings, clock: Clock) -> Limiter:
+    return await PostgresLimiter.open(
+        settings.limiter_address, clock, lease=settings.lease, setting=settings.limiter_setting
+    )
+
+
 _STORES: Final[dict[str, Callable[[Settings, Clock, Ring], Awaitable[Store]]]] = {
     "sqlite": _sqlite,
     "postgresql": _postgres,
@@ -73,6 +87,10 @@ _BROKERS: Final[dict[str, Callable[[], Broker]]] = {"direct": DirectBroker}
 _BUSES: Final[dict[str, Callable[[Settings, Collection[Part]], Awaitable[Bus]]]] = {
     "memory": _memory,
     "postgresql": _postgres_bus,
+}
+_LIMITERS: Final[dict[str, Callable[[Settings, Clock], Awaitable[Limiter]]]] = {
+    "memory": _memory_limiter,
+    "postgresql": _postgres_limiter,
 }
 
 
@@ -87,6 +105,7 @@ class Engine:
     store: Store
     broker: Broker
     bus: Bus
+    limiting: Limiting
     blobs: Blobs
     notifier: Notifier
     client: Client
@@ -102,7 +121,7 @@ async def open_engine(
 ) -> AsyncIterator[Engine]:
     """An engine whose parts work while the context lasts; its worker drains at the end.
 
-    Raises StoreRefused when the store or the bus can't be opened.
+    Raises StoreRefused when the store, the bus or the limiter can't be opened.
     """
     async with AsyncExitStack() as opened:
         engine = await _opened(settings, app, clock or SystemClock(), parts, opened)
@@ -165,11 +184,15 @@ async def _opened(
 ) -> Engine:
     broker = _chosen("STAGEPOST_BROKER", _BROKERS, settings.broker)()
     open_bus = _chosen("STAGEPOST_BUS", _BUSES, _scheme(settings.bus_address))
+    open_limiter = _chosen("STAGEPOST_LIMITER", _LIMITERS, _scheme(settings.limiter_address))
     open_store = _chosen("STAGEPOST_STORE", _STORES, settings.store_scheme)
     bus = await open_bus(settings, parts)
     opened.push_async_callback(bus.close)
     store = await open_store(settings, clock, bus.ring)
     opened.push_async_callback(store.close)
+    limiter = await open_limiter(settings, clock)
+    opened.push_async_callback(limiter.close)
+    limiting = Limiting(limiter, store, settings.shared_limits, clock)
     blobs = FolderBlobs(settings.blob_folder)
     opened.push_async_callback(blobs.close)
     opened.push_async_callback(broker.close)
@@ -177,9 +200,22 @@ async def _opened(
     client = Client(
         app=app, store=store, broker=broker, blobs=blobs, notifier=notifier, lanes=settings.lanes
     )
-    executor = Executor(app, store, blobs, bus, settings.lanes)
+    executor = Executor(app, store, blobs, bus, settings.lanes, limiting)
     worker = Worker(app, store, bus, executor, _worker_options(settings))
-    return Engine(settings, app, parts, clock, store, broker, bus, blobs, notifier, client, worker)
+    return Engine(
+        settings,
+        app,
+        parts,
+        clock,
+        store,
+        broker,
+        bus,
+        limiting,
+        blobs,
+        notifier,
+        client,
+        worker,
+    )
 
 
 def _scheme(address: str) -> str:

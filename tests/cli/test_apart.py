@@ -199,7 +199,7 @@ def test_a_workers_probe_tells_its_readiness_and_what_it_did(fleet: Fleet) -> No
         assert worker.get("/healthz").json() == {"status": "ok"}
         checks = worker.get("/readyz").json()["checks"]
         assert {name: check["status"] for name, check in checks.items()} == dict.fromkeys(
-            ("store", "disk", "draining", "bus", "worker"), "ok"
+            ("store", "disk", "draining", "bus", "limiter", "worker"), "ok"
         )
         task_id = fleet.submit("say", word="yes")
         assert fleet.finished(task_id)["status"] == "COMPLETED"

@@ -230,3 +230,18 @@ def test_a_signal_lets_a_task_go_on(cli: Cli) -> None:
     assert "takes no signals any more" in cli.err
     cli("signal", task_id, "go", "on", code=2)
     assert "is no JSON" in cli.err
+
+
+def test_limits_are_set_shown_and_removed(cli: Cli) -> None:
+    told = cli("limits", "set", "ocr/pages", "100/1m+2", "--burst", "5")
+    assert told == "limit ocr/pages: 100 in 60 s and 2 at once, 5 of them in a burst\n"
+    assert "100 in 60 s and 2 at once" in cli("limits")
+    (limit,) = cli.json("limits")["items"]
+    assert (limit["name"], limit["units"], limit["burst"]) == ("ocr/pages", 100, 5)
+    cli("limits", "set", "x", "fast", code=2)
+    assert "write 100/1m" in cli.err
+    assert cli.json("limits", "remove", "ocr/pages")["removed"]
+    cli("limits", "remove", "ocr/pages", code=4)
+    assert "ocr/pages" in cli.err
+    cli("limits")
+    assert cli.err == "No limits.\n"

@@ -28,6 +28,8 @@ from stagepost.choice import LaneTurns
 from stagepost.client import LOCAL, Caller, Client
 from stagepost.clock import SystemClock
 from stagepost.failure import Failure, FailureKind
+from stagepost.limiters.memory import MemoryLimiter
+from stagepost.limiting import Limiting
 from stagepost.notifier import Notifier
 from stagepost.outcome import Cancelled, Failed, Outcome, Succeeded, Waiting
 from stagepost.records import (
@@ -112,6 +114,9 @@ class Engine:
             store=self.store,
             notifier=self.notifier,
             bus=self.bus,
+            limiting=Limiting(
+                MemoryLimiter(self.clock), self.store, settings.shared_limits, self.clock
+            ),
             blobs=self.blobs,
             clock=self.clock,
         )

@@ -34,7 +34,8 @@ async def served(folder: Path, **changes: Any) -> AsyncIterator[tuple[Engine, ht
     async with running(the_app(), folder, **changes) as engine:
         parts = Parts(
             settings=engine.settings, app=engine.app, client=engine.client, store=engine.store,
-            notifier=engine.notifier, bus=engine.bus, blobs=engine.blobs, clock=engine.clock,
+            notifier=engine.notifier, bus=engine.bus, limiting=engine.limiting, blobs=engine.blobs,
+            clock=engine.clock,
         )  # fmt: skip
         app = create_app(parts)
         transport = httpx.ASGITransport(app)

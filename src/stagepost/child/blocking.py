@@ -2,26 +2,19 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
 
 from stagepost.context import Context
+from stagepost.permit import Permit, forgive
 
 Result = TypeVar("Result")
 
+_STEPS: Final = frozenset({"step", "map"})
 _AWAITED: Final = frozenset(
-    {
-        "step",
-        "map",
-        "progress",
-        "emit",
-        "save_artifact",
-        "sleep",
-        "wait_for",
-        "child",
-        "spawn",
-        "batch",
-    }
+    {"progress", "emit", "save_artifact", "sleep", "wait_for", "child", "spawn", "batch"}
 )
 
 
@@ -53,9 +46,18 @@ class BlockingContext:
         # The call takes this thread's context variables along, so steps nest here as well.
         return asyncio.run_coroutine_threadsafe(call(), self._loop).result()
 
+    def limit(self, name: str | Mapping[str, int], units: int = 1) -> "BlockingPermit":
+        """Take units of a limit: for the step that follows, or for the block of a `with`."""
+        permit = self._context.limit(name, units)
+        if self.wait(permit.begin()):
+            permit.owe()
+        return BlockingPermit(permit, self)
+
     def __getattr__(self, name: str) -> Any:
         """The context's attribute, made blocking where it is awaited."""
         value = getattr(self._context, name)
+        if name in _STEPS:
+            return self._blocking_step(value)
         return self._blocking(value) if name in _AWAITED else value
 
     def _blocking(self, method: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
@@ -63,3 +65,36 @@ class BlockingContext:
             return self.wait(method(*args, **kwargs))
 
         return call
+
+    def _blocking_step(self, method: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return self.wait(method(*args, **kwargs))
+            finally:
+                # The step did so in a copy of this thread's context variables.
+                forgive()
+
+        return call
+
+
+class BlockingPermit(AbstractContextManager["BlockingPermit"]):
+    """Units that are taken already; as a block, what is held is free at its end."""
+
+    def __init__(self, permit: Permit, context: BlockingContext) -> None:
+        self._permit = permit
+        self._context = context
+
+    def __enter__(self) -> Self:
+        """The units are for the block."""
+        self._permit.is_of_block = True
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """What is held is free."""
+        self._permit.owe_no_more()
+        self._context.wait(self._permit.end())

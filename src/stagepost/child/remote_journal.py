@@ -1,13 +1,14 @@
 """The child's side of the journal, which its parent keeps."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from stagepost.batch import Batch, ChildRecord
 from stagepost.child.frames import Answer, Ask, Pipe
 from stagepost.journal import Found, NewChildren, NewStep
+from stagepost.limiter import Verdict
 from stagepost.records import ProgressNote
 from stagepost.signals import NewWait, Pending
 from stagepost.task import Payload
@@ -80,6 +81,20 @@ class RemoteJournal:
         """A local file with an upload's bytes."""
         path: Path = await self._ask("path", key)
         return path
+
+    async def replays(self, path: str) -> bool:
+        """Whether a saved step in this scope is still to come."""
+        replays: bool = await self._ask("replays", path)
+        return replays
+
+    async def reserve(self, place: str, wants: Mapping[str, int], patience: float) -> Verdict:
+        """Take units of limits."""
+        verdict: Verdict = await self._ask("reserve", place, wants, patience)
+        return verdict
+
+    async def release(self, place: str) -> None:
+        """What is held is free."""
+        await self._ask("release", place)
 
     def answered(self, answer: Answer) -> None:
         """The parent has answered."""

@@ -9,6 +9,7 @@ from typing import Final
 from stagepost.buses.postgres import PostgresBus
 from stagepost.diagnosis.finding import Finding, fail, ok, warn
 from stagepost.errors import StagepostError
+from stagepost.limiters.postgres import look_at
 from stagepost.settings import Settings
 from stagepost.stores.postgres.inspection import Look
 from stagepost.stores.postgres.opening import OLDEST_SERVER
@@ -53,6 +54,22 @@ async def bus(settings: Settings) -> Finding:
         detail, _, remedy = str(error).partition("; ")
         return fail("bus", detail, remedy[:1].upper() + remedy[1:])
     return ok("bus", "notifications pass")
+
+
+async def limiter(settings: Settings) -> Finding:
+    """Whether processes can count together."""
+    if settings.limiter_address == "memory":
+        return warn(
+            "limiter",
+            "memory, which counts in one process",
+            "Unset STAGEPOST_LIMITER unless `stagepost up` is the only process.",
+        )
+    try:
+        await look_at(settings.limiter_address, settings.limiter_setting)
+    except StagepostError as error:
+        detail, _, remedy = str(error).partition("; ")
+        return fail("limiter", detail, remedy[:1].upper() + remedy[1:])
+    return ok("limiter", "its database answers")
 
 
 def blobs(settings: Settings) -> Finding:

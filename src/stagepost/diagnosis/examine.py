@@ -54,6 +54,7 @@ async def _database(settings: Settings, types: Mapping[str, str] | None) -> list
     found = [*database.database(look)]
     if not look.trouble:
         found.append(await database.bus(settings))
+        found.append(await database.limiter(settings))
     found.append(database.blobs(settings))
     if types is not None:
         found += registered.handlers(types, look.waiting)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         NewKey,
         Readiness,
         Redriven,
+        SharedLimit,
         SignalSent,
         Step,
         TaskEvent,
@@ -217,6 +218,21 @@ class Remote:
         """The workers now."""
         workers: Sequence[Worker] = (await self._get(f"{_API}/workers"))["items"]
         return workers
+
+    def limits(self) -> "AsyncIterator[SharedLimit]":
+        """The limits that handlers share."""
+        return self._all(f"{_API}/limits", {"limit": 200})
+
+    async def set_limit(self, name: str, body: Mapping[str, Any]) -> "SharedLimit":
+        """Set one. `body` is as docs/http-api.md has it."""
+        path = f"{_API}/limits/{quote(name)}"
+        call = Call(method="PUT", path=path, make_body=lambda: {"json": body}, safe=True)
+        limit: SharedLimit = await self._transport.json(call)
+        return limit
+
+    async def remove_limit(self, name: str) -> None:
+        """Take one away."""
+        await self._transport.json(Call(method="DELETE", path=f"{_API}/limits/{quote(name)}"))
 
     async def readiness(self) -> "Readiness":
         """What works and what does not."""

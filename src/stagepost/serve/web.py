@@ -75,6 +75,7 @@ def _parts(engine: Engine, draining: asyncio.Event) -> Parts:
         store=engine.store,
         notifier=engine.notifier,
         bus=engine.bus,
+        limiting=engine.limiting,
         blobs=engine.blobs,
         clock=engine.clock,
         checks=_checks(engine),
@@ -92,7 +93,7 @@ def _checks(engine: Engine) -> dict[str, Check]:
             case other:
                 raise Terminal(f"The worker is {other}.")
 
-    checks: dict[str, Check] = {"bus": engine.bus.ping}
+    checks: dict[str, Check] = {"bus": engine.bus.ping, "limiter": engine.limiting.limiter.ping}
     if Part.WORKER in engine.parts:
         checks["worker"] = worker
     return checks

@@ -28,6 +28,7 @@ from stagepost.store.children import Children
 from stagepost.store.claiming import Claiming
 from stagepost.store.keeping import Keeping
 from stagepost.store.keys import Keys
+from stagepost.store.limits import LimitRules
 from stagepost.store.reading import Reading
 from stagepost.store.rules import RuleBook
 from stagepost.store.waits import Waits
@@ -43,6 +44,7 @@ __all__ = [
     "Store",
     "Waits",
 ]
+__all__ = ["Accepting", "Claiming", "Keeping", "Keys", "LimitRules", "Reading", "Store"]
 
 
 class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
@@ -61,6 +63,11 @@ class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     @property
     def children(self) -> Children:
         """Tasks that tasks have started."""
+        ...
+
+    @property
+    def limits(self) -> LimitRules:
+        """The limits that people have set."""
         ...
 
     async def ping(self) -> None:

@@ -1,6 +1,7 @@
 """The journal of a claim that is kept nowhere."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from uuid_utils import uuid7
 from stagepost.batch import Batch, ChildRecord
 from stagepost.errors import NotFound
 from stagepost.journal import Found, NewChildren, NewStep
+from stagepost.limiter import Verdict
 from stagepost.records import ProgressNote
 from stagepost.signals import NewWait, OpenWait, Pending, Signal, end_of, pending
 from stagepost.task import Payload, Status
@@ -65,6 +67,8 @@ class MemoryJournal:
         self.notes: list[ProgressNote] = []
         self.texts: dict[str, str] = {}
         self.artifacts: dict[str, SavedFile] = {}
+        self.units: Counter[str] = Counter()
+        """What was taken of limits; in memory everything is granted."""
 
     async def find(self, path: str) -> Found | None:
         """The step saved under a path."""
@@ -151,6 +155,20 @@ class MemoryJournal:
     async def text(self, value: Payload) -> str:
         """A value's JSON text."""
         return value.text or "null"
+
+    async def replays(self, path: str) -> bool:
+        """Whether a given step, right in this scope, was not asked for yet."""
+        seen = {*self.asked, *self.ran}
+        return any(step not in seen and step.rpartition("/")[0] == path for step in self.steps)
+
+    async def reserve(self, place: str, wants: Mapping[str, int], patience: float) -> Verdict:
+        """Grant it."""
+        del place, patience
+        self.units.update(wants)
+        return Verdict(granted=True)
+
+    async def release(self, place: str) -> None:
+        """Nothing is held."""
 
     async def path(self, key: str) -> Path:
         """The file of an upload."""

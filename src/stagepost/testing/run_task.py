@@ -43,8 +43,9 @@ class TaskRun:
     in the order of saving: those that the run was given, then its own; give it to another run to
     replay them. `ran` are the paths of the steps that this run itself ran and saved, `asked` those
     that the handler came to. `text` is what was emitted, by the path of the step ("main" outside of
-    steps). When every branch of the handler waits, the outcome is Waiting, with what for. `waited`
-    are the seconds that were skipped.
+    steps). `units` is what it took of limits, by their names; here everything is granted. When
+    every branch of the handler waits, the outcome is Waiting, with what for. `waited` are the
+    seconds that were skipped.
     """
 
     outcome: Outcome
@@ -57,6 +58,7 @@ class TaskRun:
     text: Mapping[str, str] = field(default_factory=dict)
     artifacts: Mapping[str, SavedFile] = field(default_factory=dict)
     waited: float = 0.0
+    units: Mapping[str, int] = field(default_factory=dict)
 
 
 async def run_task(
@@ -108,6 +110,7 @@ async def run_task(
         journal.texts,
         journal.artifacts,
         journal.now / 1000,
+        journal.units,
     )
 
 

@@ -33,6 +33,7 @@ from stagepost.web.options import unknown_parameter
 from stagepost.web.parts import Parts
 from stagepost.web.problems import Disconnected, Fault, Kind, Problem, pointer, problem_of, sentence
 from stagepost.web.roles import ROLES
+from stagepost.web.shared_limits import SharedLimitRoutes
 from stagepost.web.signals import SignalRoutes
 from stagepost.web.status import TASK_ID, StatusReader, StatusRoutes
 from stagepost.web.stream import PATH as STREAM
@@ -68,6 +69,7 @@ def create_app(parts: Parts) -> Envelope:
         BatchRoutes(parts, reader),
         DeadLetterRoutes(parts),
         LaneRoutes(parts),
+        SharedLimitRoutes(parts),
         KeyRoutes(parts, keyring),
         HealthRoutes(parts, metrics),
         docs,
@@ -192,7 +194,7 @@ def _methods_at(request: Request) -> Iterable[str]:
     methods = set()
     # /api/v1/tasks/... is a type's or a task's own path, by what stands there.
     other = "GET" if TASK_ID.fullmatch(request.path_params.get("type", "")) else "POST"
-    for method in ("GET", "POST", "DELETE"):
+    for method in ("GET", "POST", "PUT", "DELETE"):
         scope = {**request.scope, "method": method}
         if any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes):
             methods.add(method)

@@ -9,7 +9,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from stagepost.errors import Retryable, StagepostError, StoreUnavailable
+from stagepost.errors import LimiterUnavailable, Retryable, StagepostError, StoreUnavailable
 from stagepost.web.answers import Operation, answer, reads
 from stagepost.web.metrics import MEDIA_TYPE, Metrics
 from stagepost.web.parts import Check, Parts
@@ -80,7 +80,16 @@ class HealthRoutes:
             self._metrics.gauges(lanes, await store.workers(), self._parts.clock.now())
         except StoreUnavailable:
             self._metrics.store_down()
+        await self._limits()
         return Response(self._metrics.text(), headers={"Content-Type": MEDIA_TYPE})
+
+    async def _limits(self) -> None:
+        limiting = self._parts.limiting
+        limits = [rule.limit for rule in (await limiting.rules()).values()]
+        try:
+            self._metrics.limits(await limiting.limiter.state(limits))
+        except LimiterUnavailable:
+            self._metrics.limits(None)
 
     async def _readiness(self) -> Readiness:
         found = await asyncio.gather(*map(_result, self._checks.values()))

@@ -1,7 +1,7 @@
 """What /metrics tells. docs/metrics.md is printed from the table of this module.
 
-No label's values grow without bound: types are those that are registered, lanes those that are
-configured, routes are path templates, methods and statuses come from fixed sets.
+No label's values grow without bound: types are those that are registered, lanes and limits those
+that are configured, routes are path templates, methods and statuses come from fixed sets.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 
 from stagepost.bus import Committed, Token
+from stagepost.limiter import LimitState
 from stagepost.records import LaneRecord, WorkerRecord
 
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -44,6 +45,12 @@ TABLE: Final[Mapping[str, Row]] = {
     "stagepost_streams": Row("gauge", (), "Live streams that are open in this process."),
     "stagepost_streams_refused_total": Row("counter", (), "Streams refused over a limit."),
     "stagepost_streams_cut_total": Row("counter", (), "Streams cut because nobody read them."),
+    "stagepost_limit_used_units": Row(
+        "gauge", ("limit",), "Units of the limit that were used in its window."
+    ),
+    "stagepost_limit_held_units": Row("gauge", ("limit",), "Units that are held at once."),
+    "stagepost_limit_waiting": Row("gauge", ("limit",), "Who has a place in line before it."),
+    "stagepost_limiter_up": Row("gauge", (), "1 if the limiter could be asked for this scrape."),
     "stagepost_store_up": Row("gauge", (), "1 if the store could be asked for this scrape."),
 }
 
@@ -81,6 +88,12 @@ class Metrics:
         self._queued = self._gauge("stagepost_queue_tasks")
         self._oldest = self._gauge("stagepost_queue_oldest_seconds")
         self._running = self._gauge("stagepost_running_tasks")
+        self._limits = [
+            self._gauge("stagepost_limit_used_units"),
+            self._gauge("stagepost_limit_held_units"),
+            self._gauge("stagepost_limit_waiting"),
+        ]
+        self._limiter_up = self._gauge("stagepost_limiter_up")
         self._workers = self._gauge("stagepost_workers")
         self._slots = self._gauge("stagepost_worker_slots")
         # The children of labels, kept because looking them up costs more than counting.
@@ -148,6 +161,18 @@ class Metrics:
             self._running.labels(lane.name).set(lane.running)
         self._workers.set(len(workers))
         self._slots.set(sum(worker.slots for worker in workers))
+
+    def limits(self, states: Sequence[LimitState] | None) -> None:
+        """Fill in what the limiter knows; None: it did not answer, and the gauges stay."""
+        self._limiter_up.set(states is not None)
+        if states is None:
+            return
+        for gauge in self._limits:
+            # Those that were taken away are told no more.
+            gauge.clear()
+        for state in states:
+            for gauge, value in zip(self._limits, state[1:], strict=True):
+                gauge.labels(state.name).set(value)
 
     def text(self) -> bytes:
         """All of it in Prometheus' text format."""

@@ -8,6 +8,7 @@ from stagepost.blobs import Blobs
 from stagepost.bus import Bus
 from stagepost.client import Client
 from stagepost.clock import Clock
+from stagepost.limiting import Limiting
 from stagepost.notifier import Notifier
 from stagepost.registry import App
 from stagepost.settings import Settings
@@ -33,6 +34,7 @@ class Parts:
     store: Store
     notifier: Notifier
     bus: Bus
+    limiting: Limiting
     blobs: Blobs
     clock: Clock
     checks: Mapping[str, Check] = field(default_factory=dict)

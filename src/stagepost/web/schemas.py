@@ -195,6 +195,24 @@ class Lane(TypedDict):
     desiredWorkers: int
 
 
+class SharedLimit(TypedDict):
+    """A limit of the whole fleet.
+
+    `used` are the units of the window that ends now, `held` those that count at once, `waiting` who
+    has a place in line. `source` says where it was set; `burst` how many of the units go at once.
+    """
+
+    name: str
+    units: int | None
+    windowSeconds: float
+    burst: int | None
+    atOnce: int | None
+    source: Literal["settings", "api"]
+    used: int
+    held: int
+    waiting: int
+
+
 class Worker(TypedDict):
     """One life of a worker process."""
 

@@ -1,11 +1,14 @@
 """The wire forms of what serves the tasks: lanes, workers, keys, and sums of dead letters."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from stagepost.event import rfc3339
+from stagepost.limit import Limit
+from stagepost.limiter import LimitState
 from stagepost.records import ApiKey, DeadGroup, LaneRecord, WorkerRecord
 from stagepost.task import Task
-from stagepost.web.schemas import DryRun, Group, Key, KeyFacts, Lane, NewKey, Worker
+from stagepost.web.schemas import DryRun, Group, Key, KeyFacts, Lane, NewKey, SharedLimit, Worker
 
 
 def lane(record: LaneRecord, now: int, slots: int) -> Lane:
@@ -49,6 +52,23 @@ def worker(record: WorkerRecord) -> Worker:
         "startedAt": rfc3339(record.started_at),
         "lastBeat": rfc3339(record.beat_at),
         "state": record.state,
+    }
+
+
+def shared_limit(
+    limit: Limit, source: Literal["settings", "api"], state: LimitState
+) -> SharedLimit:
+    """A limit, and how much of it is used."""
+    return {
+        "name": limit.name,
+        "units": limit.units,
+        "windowSeconds": limit.window,
+        "burst": limit.burst,
+        "atOnce": limit.at_once,
+        "source": source,
+        "used": state.used,
+        "held": state.held,
+        "waiting": state.waiting,
     }
 
 

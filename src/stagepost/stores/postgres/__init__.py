@@ -39,6 +39,7 @@ from stagepost.stores.postgres.address import Address, address_of
 from stagepost.stores.postgres.children import PostgresChildren
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
+from stagepost.stores.postgres.limits import PostgresLimits
 from stagepost.stores.postgres.opening import prepare
 from stagepost.stores.postgres.rules import PostgresRules
 from stagepost.stores.postgres.settling import Kind, Write
@@ -63,6 +64,7 @@ class PostgresStore:
         self.rules = PostgresRules(self._engine)
         self.waits = PostgresWaits(self._engine)
         self.children = PostgresChildren(self._engine)
+        self.limits = PostgresLimits(self._engine)
         self._scanned_at = 0
 
     @classmethod

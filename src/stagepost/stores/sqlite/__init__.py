@@ -46,6 +46,7 @@ from stagepost.stores.sqlite.children import SqliteChildren
 from stagepost.stores.sqlite.claiming import Claiming
 from stagepost.stores.sqlite.folder import DataFolder, Place, open_writer
 from stagepost.stores.sqlite.intents import Intent, Kind
+from stagepost.stores.sqlite.limits import SqliteLimits
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.rules import SqliteRules
 from stagepost.stores.sqlite.waits import SqliteWaits
@@ -85,6 +86,7 @@ class SqliteStore:
         self.rules = SqliteRules(self._writer, self._readers)
         self.waits = SqliteWaits(self._writer)
         self.children = SqliteChildren(self._writer, self._readers)
+        self.limits = SqliteLimits(self._writer, self._readers)
         self._scanned_at = 0
 
     # Accepting

@@ -18,6 +18,7 @@ from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.schema.children import CHILDREN
 from stagepost.stores.postgres.schema.fair import FAIR
 from stagepost.stores.postgres.schema.first import FIRST
+from stagepost.stores.postgres.schema.limits import LIMITS
 from stagepost.stores.postgres.schema.waits import WAITS
 
 
@@ -33,6 +34,7 @@ MIGRATIONS: Final = (
     Migration(FAIR, oldest=2),
     Migration(WAITS, oldest=1),
     Migration(CHILDREN, oldest=1),
+    Migration(LIMITS, oldest=1),
 )
 """Script n brings a schema from version n to n + 1. A landed script is never changed."""
 

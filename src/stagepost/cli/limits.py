@@ -1,0 +1,115 @@
+"""`stagepost limits`: what the whole fleet may use in a time, or at once."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stagepost.cli.asking import Json, Url, ask
+from stagepost.cli.exits import Usage
+from stagepost.cli.listing import show_rows
+from stagepost.cli.output import console, print_json
+from stagepost.cli.rows import Columns
+from stagepost.limit import Limit
+from stagepost.remote import Remote
+
+if TYPE_CHECKING:
+    from stagepost.web.schemas import SharedLimit
+
+limits_app = typer.Typer(help="Show the limits that handlers share, set one, or take one away.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The limit's name.")]
+
+_COLUMNS = Columns(
+    ("LIMIT", "ALLOWS", "USED", "HELD", "WAITING", "FROM"),
+    narrow=("LIMIT", "ALLOWS", "USED", "HELD"),
+    below=("WAITING", "FROM"),
+)
+
+
+@limits_app.callback(invoke_without_command=True)
+def limits(context: typer.Context, url: Url = None, as_json: Json = False) -> None:
+    """Show each limit: what it allows, and how much of it is used now."""
+    if context.invoked_subcommand is not None:
+        return
+
+    async def work(remote: Remote) -> "list[SharedLimit]":
+        return [limit async for limit in remote.limits()]
+
+    found = ask(url, work)
+    if as_json:
+        print_json({"items": found, "next": None})
+    else:
+        show_rows(_COLUMNS, map(_row, found), "No limits.")
+
+
+@limits_app.command(name="set")
+def set_limit(
+    name: Name,
+    rule: Annotated[
+        str,
+        typer.Argument(
+            metavar="RULE",
+            help="100/1m: units in any window of that length; 2: how many at once; 100/1m+2: both.",
+        ),
+    ],
+    burst: Annotated[
+        int | None,
+        typer.Option(min=1, help="Of a window's units only so many at once, the rest evenly."),
+    ] = None,
+    url: Url = None,
+    as_json: Json = False,
+) -> None:
+    """Set a limit; it holds in every process within about a second."""
+    try:
+        limit = Limit.parse(name, rule)
+    except ValueError as error:
+        raise Usage(str(error)) from error
+    body = {
+        "units": limit.units,
+        "windowSeconds": limit.window,
+        "burst": burst,
+        "atOnce": limit.at_once,
+    }
+
+    async def work(remote: Remote) -> "SharedLimit":
+        return await remote.set_limit(name, body)
+
+    shown = ask(url, work)
+    if as_json:
+        print_json(shown)
+    else:
+        console().print(f"limit {name}: {_allows(shown)}", soft_wrap=True)
+
+
+@limits_app.command()
+def remove(name: Name, url: Url = None, as_json: Json = False) -> None:
+    """Take a limit away; what waits for it then fails, unless the settings have one of its name."""
+
+    async def work(remote: Remote) -> None:
+        await remote.remove_limit(name)
+
+    ask(url, work)
+    if as_json:
+        print_json({"name": name, "removed": True})
+    else:
+        console().print(f"limit {name} is removed", soft_wrap=True)
+
+
+def _row(limit: "SharedLimit") -> Sequence[object]:
+    return (
+        limit["name"],
+        _allows(limit),
+        limit["used"] if limit["units"] is not None else "",
+        limit["held"] if limit["atOnce"] is not None else "",
+        limit["waiting"],
+        limit["source"],
+    )
+
+
+def _allows(limit: "SharedLimit") -> str:
+    words = Limit(
+        limit["name"], limit["units"], limit["windowSeconds"], None, limit["atOnce"]
+    ).words
+    burst = limit["burst"]
+    return words if burst is None else f"{words}, {burst} of them in a burst"

@@ -1,0 +1,187 @@
+"""What waits to be asked, and one transaction that answers all of it."""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Final
+
+from stagepost.errors import LimiterUnavailable, QueueFull
+from stagepost.limiter import Reservation
+from stagepost.limiters import decision
+from stagepost.limiters.account import Account
+from stagepost.limiters.decision import Asked, Decision
+from stagepost.limiters.postgres import schema
+from stagepost.limiters.postgres.line import PATIENCE, Connection
+
+_MOST_WAITING: Final = 10_000
+_BATCH: Final = 200
+_NEW: Final = Account().dump()
+
+
+@dataclass(slots=True)
+class Question:
+    """An Asked, and the future that waits for its Decision."""
+
+    asked: Asked
+    answer: "asyncio.Future[Decision]"
+
+
+@dataclass(slots=True)
+class Batch:
+    """What is answered together. `ended` are over; `unused` were granted at that moment in vain."""
+
+    questions: list[Question] = field(default_factory=list)
+    ended: dict[str, Reservation] = field(default_factory=dict)
+    unused: dict[str, tuple[Reservation, int]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """The limits that it is about, in the order in which they are locked."""
+        reservations = [
+            *(question.asked.reservation for question in self.questions),
+            *self.ended.values(),
+            *(reservation for reservation, _ in self.unused.values()),
+        ]
+        return sorted({charge.limit.name for each in reservations for charge in each.charges})
+
+
+class Desk:
+    """Lives in one event loop, in which all its methods are called."""
+
+    def __init__(self, holder: str, channel: str, lease: float) -> None:
+        self._holder = holder
+        self._channel = channel
+        self._half_lease = int(lease * 500)
+        self._questions: deque[Question] = deque()
+        self._ended: dict[str, Reservation] = {}
+        self._unused: dict[str, tuple[Reservation, int]] = {}
+        self._known: set[str] = set()
+        self._asking: Batch | None = None
+        self._news = asyncio.Event()
+        self._stirred = asyncio.Event()
+
+    async def ask(self, reservation: Reservation, patience: int) -> Decision:
+        """Put a question. Raises QueueFull, and LimiterUnavailable when no answer comes."""
+        if len(self._questions) >= _MOST_WAITING:
+            raise QueueFull("Too many ask the limiter; try again in a moment.")
+        future: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+        self._questions.append(Question(Asked(reservation, self._holder, patience), future))
+        self._news.set()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await future
+        except TimeoutError:
+            # It may be granted and nobody has heard of it.
+            self.end(reservation)
+            raise LimiterUnavailable(
+                "The limiter's database does not answer; what waits for a limit goes on when it "
+                "is back."
+            ) from None
+        except asyncio.CancelledError:
+            self.end(reservation)
+            raise
+
+    def end(self, reservation: Reservation) -> None:
+        """What the reservation holds is free, and so is its place in line."""
+        self._ended[reservation.held_as] = reservation
+        self._news.set()
+
+    def is_ending(self, reservation: Reservation) -> bool:
+        """Whether the end of a reservation still waits to be told."""
+        asking = self._asking is not None and reservation.held_as in self._asking.ended
+        return asking or reservation.held_as in self._ended
+
+    async def something_waits(self, seconds: float) -> bool:
+        """Return as soon as something waits to be asked or told, or after so many seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        return self._news.is_set()
+
+    def stir(self) -> None:
+        """Let everybody in `stirred` look again."""
+        self._stirred.set()
+        self._stirred.clear()
+
+    async def stirred(self) -> None:
+        """Return when a batch was answered, or the connection has gone."""
+        await self._stirred.wait()
+
+    async def answer(self, connection: Connection) -> None:
+        """Answer what waits, up to a few hundred questions; where that fails it goes on waiting."""
+        self._asking = batch = self._take()
+        try:
+            await self._transact(connection, batch)
+        except BaseException:
+            self._questions.extendleft(reversed(batch.questions))
+            self._ended = {**batch.ended, **self._ended}
+            self._unused = {**batch.unused, **self._unused}
+            self._news.set()
+            raise
+        finally:
+            self._asking = None
+        self.stir()
+
+    def _take(self) -> Batch:
+        self._news.clear()
+        batch = Batch([], self._ended, self._unused)
+        self._ended, self._unused = {}, {}
+        while self._questions and len(batch.questions) < _BATCH:
+            question = self._questions.popleft()
+            if not question.answer.done():
+                batch.questions.append(question)
+        if self._questions:
+            self._news.set()
+        return batch
+
+    async def _transact(self, connection: Connection, batch: Batch) -> None:
+        names = batch.names
+        if not names:
+            return
+        async with connection.transaction():
+            accounts = await self._accounts(connection, names)
+            now, living = await connection.fetchrow(schema.MOMENT, self._half_lease)
+            decisions = _decided(batch, accounts, now, {*living, self._holder})
+            texts = [accounts[name].dump() for name in names]
+            await connection.execute(schema.KEEP, names, texts)
+            if (batch.ended or batch.unused) and _somebody_waits(accounts, names):
+                await connection.execute(schema.RING, self._channel)
+        for question, answer in zip(batch.questions, decisions, strict=True):
+            self._tell(question, answer, now)
+
+    async def _accounts(self, connection: Connection, names: list[str]) -> dict[str, Account]:
+        if not self._known.issuperset(names):
+            await connection.execute(schema.ADD, names, _NEW)
+            self._known.update(names)
+        rows = await connection.fetch(schema.TAKE, names)
+        if len(rows) < len(names):
+            # Somebody has removed them.
+            self._known.clear()
+            raise ConnectionError("the limiter's tables are not as they were")
+        return {name: Account.load(state) for name, state in rows}
+
+    def _tell(self, question: Question, answer: Decision, now: int) -> None:
+        if not question.answer.done():
+            question.answer.set_result(answer)
+        elif answer.verdict.granted:
+            reservation = question.asked.reservation
+            self._unused[reservation.held_as] = (reservation, now)
+            self._news.set()
+
+
+def _decided(
+    batch: Batch, accounts: dict[str, Account], now: int, living: Collection[str]
+) -> list[Decision]:
+    for account in accounts.values():
+        account.bury(living)
+    for reservation, at in batch.unused.values():
+        decision.give_back(accounts, reservation, at)
+    for reservation in batch.ended.values():
+        decision.release(accounts, reservation, now)
+    return [decision.decide(accounts, question.asked, now) for question in batch.questions]
+
+
+def _somebody_waits(accounts: dict[str, Account], names: list[str]) -> bool:
+    return any(accounts[name].tickets for name in names)

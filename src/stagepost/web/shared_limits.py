@@ -1,0 +1,101 @@
+"""The limits that the whole fleet shares: how much of them is used, set one, take one away."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import Query
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from stagepost.errors import Conflict
+from stagepost.limit import (
+    LONGEST_WINDOW,
+    MOST_AT_ONCE,
+    MOST_UNITS,
+    SHORTEST_WINDOW,
+    Limit,
+)
+from stagepost.limiting import Rule
+from stagepost.web import service_shapes, shapes
+from stagepost.web.answers import Operation, Page, Strict, answer, reads, sliced, validated
+from stagepost.web.limits import read_json
+from stagepost.web.parts import Parts
+from stagepost.web.problems import invalid
+from stagepost.web.schemas import Listed, SharedLimit
+
+_ONE = "/api/v1/limits/{name:path}"
+
+
+class LimitBody(Strict):
+    """A limit: `units` in any window, `atOnce` at the same time, or both."""
+
+    units: int | None = Field(default=None, ge=1, le=MOST_UNITS)
+    window_seconds: float = Field(default=60.0, ge=SHORTEST_WINDOW, le=LONGEST_WINDOW)
+    burst: int | None = Field(default=None, ge=1, le=MOST_UNITS)
+    at_once: int | None = Field(default=None, ge=1, le=MOST_AT_ONCE)
+
+
+class SharedLimitRoutes:
+    """The routes of limits, which belong to no tenant."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._limiting = parts.limiting
+
+    def operations(self) -> Sequence[Operation]:
+        """The routes."""
+        return [
+            reads("/api/v1/limits", self.find, Listed[SharedLimit], 503),
+            Operation(
+                method="PUT",
+                path=_ONE,
+                endpoint=self.put,
+                answers={200: SharedLimit, 201: SharedLimit},
+                problems=(400, 404, 409, 413, 415, 422, 503),
+                body=LimitBody,
+            ),
+            Operation(
+                method="DELETE",
+                path=_ONE,
+                endpoint=self.drop,
+                answers={204: None},
+                problems=(404, 409, 503),
+            ),
+        ]
+
+    async def find(self, query: Annotated[Page, Query()]) -> Response:
+        """The limits by name: what each allows, and how much of it is used now."""
+        self._limiting.forget()
+        rules = list((await self._limiting.rules()).values())
+        chosen, after = sliced(rules, lambda rule: rule.limit.name, query)
+        return answer(shapes.page(await self._shown(chosen), after))
+
+    async def put(self, request: Request, name: str) -> Response:
+        """Set a limit. It holds in every process within about a second."""
+        body = validated(LimitBody, await read_json(request, self._parts.settings.limits))
+        try:
+            limit = Limit(name, body.units, body.window_seconds, body.burst, body.at_once)
+        except ValueError as error:
+            raise invalid(str(error), pointer="#") from error
+        new = await self._parts.store.limits.put(limit)
+        self._limiting.forget()
+        (shown,) = await self._shown([Rule(limit, "api")])
+        return answer(shown, 201 if new else 200)
+
+    async def drop(self, name: str) -> Response:
+        """Take away a limit that was set here; one of the settings of that name holds again."""
+        self._limiting.forget()
+        rule = (await self._limiting.rules()).get(name)
+        if rule is not None and rule.source == "settings":
+            raise Conflict(f'The limit "{name}" stands in STAGEPOST_LIMITS; take it away there.')
+        await self._parts.store.limits.drop(name)
+        self._limiting.forget()
+        return Response(status_code=204)
+
+    async def _shown(self, rules: Sequence[Rule]) -> list[SharedLimit]:
+        states = await self._limiting.limiter.state([rule.limit for rule in rules])
+        return [
+            service_shapes.shared_limit(rule.limit, rule.source, state)
+            for rule, state in zip(rules, states, strict=True)
+        ]
