@@ -36,9 +36,12 @@ async def take(limiter: PostgresLimiter, limit: Limit, until: float) -> list[tup
     return grants
 
 
-async def main(url: str, rule: str, begin: float, seconds: float) -> None:
+async def main(url: str, rule: str, seconds: float) -> None:
     limiter = await PostgresLimiter.open(url, SystemClock())
     limit = Limit.parse("hammered", rule)
+    print("ready", flush=True)
+    # Written to all of them at the same time, once each is ready.
+    begin = float(sys.stdin.readline())
     await asyncio.sleep(max(0.0, begin - time.monotonic()))
     found = await asyncio.gather(*(take(limiter, limit, begin + seconds) for _ in range(LANES)))
     await limiter.close()
@@ -47,4 +50,4 @@ async def main(url: str, rule: str, begin: float, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2], float(sys.argv[3]), float(sys.argv[4])))
+    asyncio.run(main(sys.argv[1], sys.argv[2], float(sys.argv[3])))
