@@ -39,7 +39,8 @@ async def take(limiter: PostgresLimiter, limit: Limit, until: float) -> list[tup
 async def main(url: str, rule: str, seconds: float) -> None:
     limiter = await PostgresLimiter.open(url, SystemClock())
     limit = Limit.parse("hammered", rule)
-    print("ready", flush=True)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
     # Written to all of them at the same time, once each is ready.
     begin = float(sys.stdin.readline())
     await asyncio.sleep(max(0.0, begin - time.monotonic()))
