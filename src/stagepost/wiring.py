@@ -23,6 +23,7 @@ from stagepost.client import Client
 from stagepost.clock import Clock, SystemClock
 from stagepost.errors import StoreRefused
 from stagepost.executor import Executor
+from stagepost.maintenance.planner import Planner
 from stagepost.maintenance.rescuer import Rescuer
 from stagepost.maintenance.scheduler import Scheduler
 from stagepost.masking import masked
@@ -117,6 +118,7 @@ async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
     loops = {"notifier": engine.notifier.run}
     if Part.MAINTENANCE in engine.parts:
         loops["scheduler"] = Scheduler(engine.store, engine.clock).run
+        loops["planner"] = Planner(engine.store, engine.clock).run
         loops["rescuer"] = Rescuer(engine.store, engine.clock, settings.lease).run
     keepers = [
         asyncio.create_task(_keep(name, run, engine.clock), name=name)

@@ -28,12 +28,18 @@ from stagepost.store.claiming import Claiming
 from stagepost.store.keeping import Keeping
 from stagepost.store.keys import Keys
 from stagepost.store.reading import Reading
+from stagepost.store.schedules import Schedules
 
-__all__ = ["Accepting", "Claiming", "Keeping", "Keys", "Reading", "Store"]
+__all__ = ["Accepting", "Claiming", "Keeping", "Keys", "Reading", "Schedules", "Store"]
 
 
 class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     """The whole port."""
+
+    @property
+    def schedules(self) -> Schedules:
+        """Tasks that are submitted again and again."""
+        ...
 
     async def ping(self) -> None:
         """Return if the store can take writes now; raises StoreUnavailable with the reason."""

@@ -39,6 +39,7 @@ from stagepost.stores.postgres.address import Address, address_of
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.opening import prepare
+from stagepost.stores.postgres.schedules import PostgresSchedules
 from stagepost.stores.postgres.settling import Kind, Write
 from stagepost.task import CancelRequest, Lease, Payload, Task
 
@@ -57,6 +58,7 @@ class PostgresStore:
         first: Backend,
     ) -> None:
         self._engine = Engine(address, clock, committed, first)
+        self.schedules = PostgresSchedules(self._engine)
         self._scanned_at = 0
 
     @classmethod
