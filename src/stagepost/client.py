@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -11,37 +11,28 @@ from uuid_utils import uuid7
 
 from stagepost.blobs import Blobs
 from stagepost.broker import Broker, Delivery
+from stagepost.caller import LOCAL, Caller
 from stagepost.errors import Invalid, UnknownLane
 from stagepost.notifier import Notifier
 from stagepost.records import (
     Idempotency,
     NewTask,
     Resume,
-    Scope,
     Submitted,
     TaskView,
     UploadRecord,
 )
 from stagepost.registry import App, TaskType
+from stagepost.scheduling import Scheduling
 from stagepost.store import Store
 from stagepost.task import SETTLED, CancelRequest, Task
+
+__all__ = ["LOCAL", "Caller", "Client", "Options"]
 
 _LONGEST_INPUT: Final = 1024 * 1024  # bytes of JSON
 _MOST_IDS: Final = 1_000  # texts of an input that are looked up as uploads
 _ID_LENGTH: Final = 36
 _LOOK_EVERY: Final = 0.5  # seconds, where no doorbell rings
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who calls: a tenant and a user of it; `scope` is what may be seen."""
-
-    tenant: str = "local"
-    user: str = "local"
-    scope: Scope = field(default_factory=lambda: Scope("local"))
-
-
-LOCAL: Final = Caller()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +74,7 @@ class Client:
         self._blobs = blobs
         self._notifier = notifier
         self._lanes = lanes
+        self.schedules = Scheduling(app, store.schedules, lanes)
 
     async def submit(
         self,

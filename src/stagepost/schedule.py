@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Final
 
 from stagepost.event import rfc3339
@@ -38,6 +38,11 @@ PLANNED_AT: Final = "{plannedAt}"
 """Where an input holds this text alone, a run's input holds its planned instant."""
 REMEMBERED: Final = 10_000
 """Runs of one schedule that are remembered, so that none is made twice."""
+
+
+def filled(text: str, planned: int) -> str:
+    """A JSON input as the run of a planned instant has it: see PLANNED_AT."""
+    return text.replace(f'"{PLANNED_AT}"', f'"{rfc3339(planned)}"')
 
 
 class Overlap(StrEnum):
@@ -76,7 +81,8 @@ class Skipped(StrEnum):
 class Plan:
     """What is to be done, and when: exactly one of `cron`, `every` (seconds) and `at`.
 
-    `input` is JSON text; `jitter` is seconds; `ttl` (seconds) and `max_attempts` are the type's.
+    `input` is JSON text, see `filled`; `jitter` is seconds. `ttl` (seconds) and `max_attempts` are
+    the type's.
     """
 
     name: str
@@ -102,10 +108,6 @@ class Plan:
             return Every(self.every, anchor)
         assert self.at is not None
         return Once(self.at)
-
-    def input_at(self, planned: int) -> str:
-        """The input of the run that is planned at an instant: PLANNED_AT in it becomes that."""
-        return self.input.replace(f'"{PLANNED_AT}"', f'"{rfc3339(planned)}"')
 
     @property
     def when(self) -> tuple[str | int | None, ...]:
@@ -239,6 +241,14 @@ def firing(schedule: Schedule, now: int) -> Firing:
             if not missed:
                 return replace(made, live=live)
             return replace(made, live=live, skipped_at=missed[-1], skipped_why=Skipped.MISFIRE)
+
+
+def upcoming(schedule: Schedule, now: int, count: int) -> Sequence[int]:
+    """The next planned instants; of a paused schedule those that it would have."""
+    if schedule.next_at is None:
+        return ()
+    after = max(schedule.next_at - 1, now) if schedule.plan.paused else schedule.next_at - 1
+    return [*islice(schedule.timing.instants(after), count)]
 
 
 def unusable(schedule: Schedule) -> Firing:

@@ -42,6 +42,10 @@ class Schedules(Protocol):
     the schedule's progress are one transaction.
     """
 
+    async def now(self) -> int:
+        """The store's time, by which instants are past or to come."""
+        ...
+
     async def add(
         self, schedule_id: str, tenant: str, user: str, plan: Plan, most: int
     ) -> Schedule:

@@ -8,7 +8,7 @@ import orjson
 
 from stagepost.errors import Conflict, NotFound
 from stagepost.records import NewTask, Scope
-from stagepost.schedule import WAITING_MOST, Misfire, Overlap, Plan, Schedule
+from stagepost.schedule import WAITING_MOST, Misfire, Overlap, Plan, Schedule, filled
 from stagepost.stores.rows import json
 
 SCHEDULE_FIELDS: Final = tuple(field.name for field in fields(Schedule))
@@ -53,7 +53,7 @@ def task_of_run(schedule: Schedule, planned_at: int, task_id: str) -> NewTask:
         schedule.user,
         plan.type,
         plan.lane,
-        plan.input_at(planned_at),
+        filled(plan.input, planned_at),
         plan.max_attempts,
         plan.ttl,
         task_id.replace("-", ""),

@@ -12,6 +12,7 @@ from prometheus_client.exposition import generate_latest
 
 from stagepost.bus import Committed, Token
 from stagepost.records import LaneRecord, WorkerRecord
+from stagepost.store.schedules import Standing
 
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -44,6 +45,13 @@ TABLE: Final[Mapping[str, Row]] = {
     "stagepost_streams": Row("gauge", (), "Live streams that are open in this process."),
     "stagepost_streams_refused_total": Row("counter", (), "Streams refused over a limit."),
     "stagepost_streams_cut_total": Row("counter", (), "Streams cut because nobody read them."),
+    "stagepost_schedules": Row("gauge", ("state",), "Schedules, active or paused."),
+    "stagepost_schedule_runs_waiting": Row(
+        "gauge", (), "Runs of schedules that wait for the run before them."
+    ),
+    "stagepost_schedule_late_seconds": Row(
+        "gauge", (), "How long the first schedule has been due; 0 when none is."
+    ),
     "stagepost_store_up": Row("gauge", (), "1 if the store could be asked for this scrape."),
 }
 
@@ -83,6 +91,9 @@ class Metrics:
         self._running = self._gauge("stagepost_running_tasks")
         self._workers = self._gauge("stagepost_workers")
         self._slots = self._gauge("stagepost_worker_slots")
+        self._schedules = self._gauge("stagepost_schedules")
+        self._schedule_runs = self._gauge("stagepost_schedule_runs_waiting")
+        self._schedule_late = self._gauge("stagepost_schedule_late_seconds")
         # The children of labels, kept because looking them up costs more than counting.
         self._request_children: dict[tuple[str, str, int], Counter] = {}
         self._seconds_children: dict[str, Histogram] = {}
@@ -148,6 +159,13 @@ class Metrics:
             self._running.labels(lane.name).set(lane.running)
         self._workers.set(len(workers))
         self._slots.set(sum(worker.slots for worker in workers))
+
+    def schedules(self, standing: Standing) -> None:
+        """Fill in how the schedules stand."""
+        self._schedules.labels("active").set(standing.active)
+        self._schedules.labels("paused").set(standing.paused)
+        self._schedule_runs.set(standing.waiting)
+        self._schedule_late.set(standing.late / 1000)
 
     def text(self) -> bytes:
         """All of it in Prometheus' text format."""

@@ -6,6 +6,7 @@ from typing import Final
 from stagepost.records import Scope
 from stagepost.schedule import Firing, Plan, Schedule, Stream
 from stagepost.store.schedules import Due, Run, Standing
+from stagepost.stores.postgres import looking
 from stagepost.stores.postgres import schedule_writes as writes
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
@@ -43,6 +44,11 @@ class PostgresSchedules:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    async def now(self) -> int:
+        """The server's time."""
+        last = self._engine.moment.last
+        return await self._engine.read(lambda db: looking.now(db, last))
 
     async def add(
         self, schedule_id: str, tenant: str, user: str, plan: Plan, most: int
@@ -97,7 +103,7 @@ class PostgresSchedules:
         last = self._engine.moment.last
 
         async def read(db: Backend) -> Due:
-            now = int(await db.fetchval(f"SELECT {MS}", last))
+            now = await looking.now(db, last)
             schedules = [schedule_of(tuple(row)) for row in await db.fetch(_DUE, now, limit)]
             return Due(now, schedules, [str(row[0]) for row in await db.fetch(_FREE, limit)])
 

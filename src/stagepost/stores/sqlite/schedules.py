@@ -41,6 +41,10 @@ class SqliteSchedules:
         self._writer = writer
         self._readers = readers
 
+    async def now(self) -> int:
+        """The store's time."""
+        return self._writer.now
+
     async def add(
         self, schedule_id: str, tenant: str, user: str, plan: Plan, most: int
     ) -> Schedule:
