@@ -57,6 +57,10 @@ WHERE schedule_id = $1::uuid AND stream = $2::text AND open AND task_id IS NULL 
 _STARTED: Final = """
 UPDATE schedule_runs SET task_id = $3::uuid
 WHERE schedule_id = $1::uuid AND planned_at = $2::bigint"""
+_MADE_UP: Final = f"""
+SELECT count(*) FROM schedule_runs
+WHERE schedule_id = $1::uuid AND planned_at = ANY($2::bigint[]) AND open
+    AND stream = '{Stream.MADE_UP}'"""
 _TRIM: Final = """
 DELETE FROM schedule_runs WHERE schedule_id = $1::uuid AND NOT open AND planned_at <= (
     SELECT planned_at FROM schedule_runs WHERE schedule_id = $1::uuid
@@ -110,6 +114,8 @@ async def backfill(tx: Transaction, schedule_id: str, scope: Scope, planned: Seq
     """Instants to be made up."""
     async with tx.connection.transaction():
         schedule = await _seen(tx, schedule_id, scope)
+        if tx.again and (kept := await _made_up(tx, schedule, planned)):
+            return kept
         schedule_rows.check_backfill(schedule, planned)
         after = await _put(tx, schedule, Stream.MADE_UP, planned)
         await _save(tx, after)
@@ -145,6 +151,11 @@ async def proceed(tx: Transaction, schedule_id: str) -> Sequence[Run]:
         if schedule is None or schedule.plan.paused:
             return ()
         return await _proceed(tx, schedule)
+
+
+async def _made_up(tx: Transaction, schedule: Schedule, planned: Sequence[int]) -> int:
+    """How many of the instants wait, as an earlier try, whose answer was lost, has left them."""
+    return int(await tx.connection.fetchval(_MADE_UP, schedule.id, list(planned)))
 
 
 async def _take(tx: Transaction, schedule: Schedule, planned: int) -> Schedule:
