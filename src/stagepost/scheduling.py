@@ -22,6 +22,7 @@ LONGEST_INTERVAL: Final = 366 * 86_400  # seconds
 LONGEST_JITTER: Final = 3_600  # seconds
 _AHEAD: Final = 366 * 86_400_000
 _LONGEST_INPUT: Final = 1024 * 1024  # bytes of JSON
+_NO_FILES: Final = "The input of a schedule can't name files."
 _TIMINGS: Final[Mapping[str, str]] = {"cron": "cron", "every": "everySeconds", "at": "at"}
 
 
@@ -154,7 +155,11 @@ class Scheduling:
         try:
             text = task_type.dump(task_type.parse(orjson.loads(sample)))
         except Invalid as error:
-            faults = [(("input", *where), says) for where, says in error.errors]
+            files = task_type.file_names()
+            faults = [
+                (("input", *where), _NO_FILES if where and where[0] in files else says)
+                for where, says in error.errors
+            ]
             raise Invalid(str(error), faults) from error
         # An input with the planned instant in it is completed at each run.
         text = text if sample == raw else raw

@@ -97,7 +97,7 @@ class TestCreate:
             ({"lane": "nowhere"}, "lane", "there are: interactive, batch"),
             ({"input": {"number": "x"}}, "input/number", "valid integer"),
             ({"input": {"txet": "x"}}, "input/txet", "no such field"),
-            ({"type": "review", "input": {"file": "x"}}, "input/file", "Send the file"),
+            ({"type": "review", "input": {"file": "x"}}, "input/file", "can't name files"),
             ({"cron": "61 * * * *"}, "cron", "look at the minute"),
             ({"cron": "* * * * * *"}, "cron", "five fields"),
             ({"cron": "0 0 31 2 *"}, "cron", "look at the day-of-month"),

@@ -40,15 +40,16 @@ _UPDATE: Final = (
 _RUN: Final = """
 INSERT INTO schedule_runs (schedule_id, planned_at, stream) VALUES (?, ?, ?)
 ON CONFLICT DO NOTHING RETURNING 1"""
+# A schedule remembers thousands of runs, and few of them are open.
 _GOING_ON: Final = """
-SELECT r.planned_at, r.task_id, t.status FROM schedule_runs AS r
+SELECT r.planned_at, r.task_id, t.status FROM schedule_runs AS r INDEXED BY schedule_runs_open
 LEFT JOIN tasks AS t ON t.id = r.task_id
 WHERE r.schedule_id = ? AND r.stream = ? AND r.open = 1 AND r.task_id IS NOT NULL"""
 _WAITING: Final = """
-SELECT planned_at FROM schedule_runs
+SELECT planned_at FROM schedule_runs INDEXED BY schedule_runs_open
 WHERE schedule_id = ? AND stream = ? AND open = 1 AND task_id IS NULL ORDER BY planned_at"""
 _DROP: Final = """
-DELETE FROM schedule_runs
+DELETE FROM schedule_runs INDEXED BY schedule_runs_open
 WHERE schedule_id = ? AND stream = ? AND open = 1 AND task_id IS NULL RETURNING 1"""
 _TRIM: Final = """
 DELETE FROM schedule_runs WHERE schedule_id = ?1 AND open = 0 AND planned_at <= (
@@ -157,7 +158,8 @@ def _cancel_old(tx: Transaction, schedule: Schedule, going_on: Sequence[str]) ->
     # One that has ended in this moment needs it no more.
     changes.cancel(tx, [(task_id, Scope(None), request) for task_id in going_on])
     tx.execute(
-        "UPDATE schedule_runs SET open = 0 WHERE schedule_id = ? AND stream = ? AND open = 1 "
+        "UPDATE schedule_runs INDEXED BY schedule_runs_open SET open = 0 "
+        "WHERE schedule_id = ? AND stream = ? AND open = 1 "
         "AND task_id IS NOT NULL",
         (schedule.id, Stream.LIVE),
     )

@@ -17,9 +17,11 @@ from stagepost.task import SETTLED
 
 _SETTLED: Final = ", ".join(f"'{status}'" for status in sorted(SETTLED))
 _FREE_STREAM: Final = f"""
-EXISTS (SELECT 1 FROM schedule_runs AS w WHERE w.schedule_id = s.id AND w.stream = '{{0}}'
+EXISTS (SELECT 1 FROM schedule_runs AS w INDEXED BY schedule_runs_open
+    WHERE w.schedule_id = s.id AND w.stream = '{{0}}'
     AND w.open = 1 AND w.task_id IS NULL)
-AND NOT EXISTS (SELECT 1 FROM schedule_runs AS r JOIN tasks AS t ON t.id = r.task_id
+AND NOT EXISTS (SELECT 1 FROM schedule_runs AS r INDEXED BY schedule_runs_open
+    JOIN tasks AS t ON t.id = r.task_id
     WHERE r.schedule_id = s.id AND r.stream = '{{0}}' AND r.open = 1
         AND t.status NOT IN ({_SETTLED}))"""
 _FREE: Final = f"""
