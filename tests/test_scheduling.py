@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from stagepost import App, Caller, Upload
+from stagepost import App, Caller, Upload, timing
 from stagepost.errors import Conflict, Invalid, NotFound
 from stagepost.records import Scope
 from stagepost.scheduling import Scheduling, Wish, wish_of
+from stagepost.timing import EARLIEST
 from support.world import World, a_world, open_sqlite
 
 ACME = Caller("acme", "ann", Scope("acme"))
@@ -107,6 +108,19 @@ async def test_what_is_no_input_is_refused(scheduling: Scheduling, value: Any) -
     assert {where[0] for where, _ in refused.value.errors} == {"input"}
 
 
+async def test_one_whose_time_zone_is_gone_is_told_so(
+    scheduling: Scheduling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedule = await scheduling.create(replace(WISH, timezone="Europe/Berlin"))
+    monkeypatch.setattr(timing, "_zones", lambda: {"UTC"})
+    with pytest.raises(Invalid, match="no time zone"):
+        await scheduling.change(schedule, replace(wish_of(schedule), paused=True))
+    with pytest.raises(Conflict, match="no time zone"):
+        await scheduling.backfill(schedule.id, EARLIEST, EARLIEST + 1)
+    mended = await scheduling.change(schedule, replace(wish_of(schedule), timezone="UTC"))
+    assert mended.next_at is not None
+
+
 async def test_an_input_that_is_too_large_is_refused(scheduling: Scheduling) -> None:
-    with pytest.raises(Invalid, match="1 MiB"):
-        await scheduling.create(replace(WISH, input={"day": "x" * 1024 * 1024}))
+    with pytest.raises(Invalid, match="64 KiB"):
+        await scheduling.create(replace(WISH, input={"day": "x" * 64 * 1024}))

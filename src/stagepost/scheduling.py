@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from uuid_utils import uuid7
 
 from stagepost.caller import LOCAL, Caller
-from stagepost.errors import Invalid, UnknownType
+from stagepost.errors import Conflict, Invalid, UnknownType
 from stagepost.registry import App
 from stagepost.schedule import WAITING_MOST, Misfire, Overlap, Plan, Schedule, filled
 from stagepost.store.schedules import Schedules
@@ -21,7 +21,7 @@ MOST: Final = 1_000
 LONGEST_INTERVAL: Final = 366 * 86_400  # seconds
 LONGEST_JITTER: Final = 3_600  # seconds
 _AHEAD: Final = 366 * 86_400_000
-_LONGEST_INPUT: Final = 1024 * 1024  # bytes of JSON
+_LONGEST_INPUT: Final = 64 * 1024  # bytes of JSON; a page of schedules has two hundred
 _NO_FILES: Final = "The input of a schedule can't name files."
 _TIMINGS: Final[Mapping[str, str]] = {"cron": "cron", "every": "everySeconds", "at": "at"}
 
@@ -112,7 +112,11 @@ class Scheduling:
         if end > await self._schedules.now():
             raise _invalid("to", "The range of a backfill lies in the past.")
         schedule = await self._schedules.get(schedule_id, caller.scope)
-        planned = _range(schedule.timing, start, end, WAITING_MOST + 1)
+        try:
+            timing = schedule.timing
+        except ValueError as error:
+            raise Conflict(f"The schedule stands still: {error}") from error
+        planned = _range(timing, start, end, WAITING_MOST + 1)
         if len(planned) > WAITING_MOST:
             raise _invalid("from", f"A backfill has at most {WAITING_MOST} runs; shorten it.")
         return await self._schedules.backfill(schedule_id, caller.scope, planned)
@@ -141,8 +145,9 @@ class Scheduling:
         if plan.lane not in self._lanes:
             there = ", ".join(self._lanes)
             raise _invalid("lane", f'There is no lane "{plan.lane}"; there are: {there}.')
+        _check_timing(plan)
         if before is None or plan.when != before.when:
-            _check_timing(plan, now)
+            _check_to_come(plan, now)
         _check_jitter(plan)
         return plan
 
@@ -164,7 +169,7 @@ class Scheduling:
         # An input with the planned instant in it is completed at each run.
         text = text if sample == raw else raw
         if len(text.encode()) > _LONGEST_INPUT:
-            raise _invalid("input", "The input is larger than 1 MiB.")
+            raise _invalid("input", "The input of a schedule has at most 64 KiB.")
         return text
 
 
@@ -186,23 +191,26 @@ def _range(timing: Timing, start: int, end: int, most: int) -> Sequence[int]:
     return [*islice(takewhile(lambda each: each < end, timing.instants(start - 1)), most)]
 
 
-def _check_timing(plan: Plan, now: int) -> None:
+def _check_timing(plan: Plan) -> None:
     given = [name for name in _TIMINGS if getattr(plan, name) is not None]
     if len(given) != 1:
         raise _invalid("cron", "Give exactly one of cron, everySeconds and at.")
     if plan.every is not None and not 1 <= plan.every <= LONGEST_INTERVAL:
         raise _invalid("everySeconds", f"An interval has 1 to {LONGEST_INTERVAL} seconds.")
-    if plan.at is not None and not now < plan.at <= now + _AHEAD:
-        raise _invalid("at", "The instant lies in the future, at most a year ahead.")
     try:
         zone_of(plan.timezone)
     except ValueError as error:
         raise _invalid("timezone", str(error)) from error
     try:
-        upcoming = next(plan.timing(now).instants(now), None)
+        plan.timing(anchor=0)
     except ValueError as error:
         raise _invalid("cron", str(error)) from error
-    if upcoming is None:
+
+
+def _check_to_come(plan: Plan, now: int) -> None:
+    if plan.at is not None and not now < plan.at <= now + _AHEAD:
+        raise _invalid("at", "The instant lies in the future, at most a year ahead.")
+    if next(plan.timing(now).instants(now), None) is None:
         raise _invalid("cron", f'"{plan.cron}" names a day that never comes.')
 
 

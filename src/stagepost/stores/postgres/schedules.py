@@ -22,10 +22,11 @@ EXISTS (SELECT 1 FROM schedule_runs AS w WHERE w.schedule_id = s.id AND w.stream
 AND NOT EXISTS (SELECT 1 FROM schedule_runs AS r JOIN tasks AS t ON t.id = r.task_id
     WHERE r.schedule_id = s.id AND r.stream = '{{0}}' AND r.open
         AND t.status NOT IN ({_SETTLED}))"""
+# In any order: those that can't be submitted, as there is no room, keep no other back.
 _FREE: Final = f"""
 SELECT s.id FROM schedules AS s WHERE s.waiting > 0 AND NOT {_PAUSED}
     AND ({" OR ".join(f"({_FREE_STREAM.format(stream)})" for stream in Stream)})
-ORDER BY s.id LIMIT $1::integer"""
+ORDER BY random() LIMIT $1::integer"""
 _DUE: Final = f"""
 SELECT {writes.COLUMNS} FROM schedules WHERE due_at IS NOT NULL AND due_at <= $1::bigint
 ORDER BY due_at LIMIT $2::integer"""

@@ -24,10 +24,11 @@ AND NOT EXISTS (SELECT 1 FROM schedule_runs AS r INDEXED BY schedule_runs_open
     JOIN tasks AS t ON t.id = r.task_id
     WHERE r.schedule_id = s.id AND r.stream = '{{0}}' AND r.open = 1
         AND t.status NOT IN ({_SETTLED}))"""
+# In any order: those that can't be submitted, as there is no room, keep no other back.
 _FREE: Final = f"""
 SELECT s.id FROM schedules AS s WHERE s.waiting > 0 AND NOT s.plan ->> '$.paused'
     AND ({" OR ".join(f"({_FREE_STREAM.format(stream)})" for stream in Stream)})
-ORDER BY s.id LIMIT ?"""
+ORDER BY random() LIMIT ?"""
 _DUE: Final = f"""
 SELECT {writes.COLUMNS} FROM schedules WHERE due_at IS NOT NULL AND due_at <= ?
 ORDER BY due_at LIMIT ?"""
