@@ -27,6 +27,31 @@ Zone = Annotated[str, typer.Option(help="The cron expression's time zone, an IAN
 From = Annotated[str | None, typer.Option("--from", help="From this instant on.")]
 To = Annotated[str | None, typer.Option("--to", help="Before this instant.")]
 
+Cron = Annotated[
+    str | None, typer.Option(help='Minute hour day month weekday, such as "30 2 * * MON-FRI".')
+]
+Every = Annotated[str | None, typer.Option(help="An interval: seconds, or such as 15m or 24h.")]
+At = Annotated[
+    str | None, typer.Option(help="Once, at this instant, such as 2026-01-31T08:00:00Z.")
+]
+Given = Annotated[str, typer.Option("--input", help="The input: JSON, @FILE, or - for stdin.")]
+Lane = Annotated[str | None, typer.Option(help="Another lane than the type's own.")]
+OverlapPolicy = Annotated[
+    Overlap,
+    typer.Option(
+        metavar="POLICY",
+        help="While the run before goes on: skip, queue, or cancelOld to cancel that one.",
+    ),
+]
+MisfirePolicy = Annotated[
+    Misfire,
+    typer.Option(
+        metavar="POLICY",
+        help="Of runs missed while no process was there, make up none (skip), once or all.",
+    ),
+]
+Jitter = Annotated[int, typer.Option(min=0, help="Start each run up to so many seconds later.")]
+
 _COLUMNS = Columns(
     ("ID", "NAME", "TYPE", "STATE", "NEXT RUN", "WHEN"),
     narrow=("ID", "STATE", "NAME"),
@@ -56,51 +81,24 @@ def list_schedules(
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What it is for.")],
     type_name: Annotated[str, typer.Argument(metavar="TYPE", help="The task type.")],
-    cron: Annotated[
-        str | None, typer.Option(help='Minute hour day month weekday, such as "30 2 * * MON-FRI".')
-    ] = None,
-    every: Annotated[
-        str | None, typer.Option(help="An interval: seconds, or such as 15m or 24h.")
-    ] = None,
-    at: Annotated[
-        str | None, typer.Option(help="Once, at this instant, such as 2026-01-31T08:00:00Z.")
-    ] = None,
+    cron: Cron = None,
+    every: Every = None,
+    at: At = None,
     timezone: Zone = "UTC",
-    given: Annotated[
-        str, typer.Option("--input", help="The input: JSON, @FILE, or - for stdin.")
-    ] = "",
-    lane: Annotated[str | None, typer.Option(help="Another lane than the type's own.")] = None,
-    overlap: Annotated[
-        Overlap,
-        typer.Option(
-            metavar="POLICY",
-            help="While the run before goes on: skip, queue, or cancelOld to cancel that one.",
-        ),
-    ] = Overlap.SKIP,
-    misfire: Annotated[
-        Misfire,
-        typer.Option(
-            metavar="POLICY",
-            help="Of runs missed while no process was there, make up none (skip), once or all.",
-        ),
-    ] = Misfire.SKIP,
-    jitter: Annotated[
-        int, typer.Option(min=0, help="Start each run up to so many seconds later.")
-    ] = 0,
+    given: Given = "",
+    lane: Lane = None,
+    overlap: OverlapPolicy = Overlap.SKIP,
+    misfire: MisfirePolicy = Misfire.SKIP,
+    jitter: Jitter = 0,
     paused: Annotated[bool, typer.Option("--paused", help="Begin it paused.")] = False,
     url: Url = None,
     as_json: Json = False,
 ) -> None:
     """Begin a schedule; give one of --cron, --every and --at."""
-    check_instants(at=at)
-    timings = {"cron": cron, "everySeconds": _interval(every), "at": at}
-    timing = {name: value for name, value in timings.items() if value is not None}
-    if len(timing) != 1:
-        raise Usage("Give exactly one of --cron, --every and --at.")
     body = {
         "name": name,
         "type": type_name,
-        **timing,
+        **_timing(cron, every, at),
         "timezone": timezone,
         "overlap": overlap.value,
         "misfire": misfire.value,
@@ -180,6 +178,15 @@ def preview(
         print_json(page)
     else:
         show_rows(_RUNS, [_run(each, timezone) for each in page["items"]], "No runs.")
+
+
+def _timing(cron: str | None, every: str | None, at: str | None) -> dict[str, Any]:
+    check_instants(at=at)
+    timings = {"cron": cron, "everySeconds": _interval(every), "at": at}
+    given = {name: value for name, value in timings.items() if value is not None}
+    if len(given) != 1:
+        raise Usage("Give exactly one of --cron, --every and --at.")
+    return given
 
 
 def _interval(every: str | None) -> int | None:
