@@ -7,22 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stagepost.schedule import (
+from stagepost.firing import (
     MADE_UP_MOST,
     MISFIRE_AFTER,
     QUEUED_MOST,
     Firing,
+    Verdict,
+    firing,
+    verdict,
+)
+from stagepost.schedule import (
     Misfire,
     Overlap,
     Schedule,
-    Verdict,
     begun,
     changed,
     due_of,
     filled,
-    firing,
     upcoming,
-    verdict,
 )
 from stagepost.timing import MINUTE
 from support.schedules import plan

@@ -11,8 +11,9 @@ import pytest
 
 from engine_kit.contexts import settle_down
 from stagepost.errors import StoreUnavailable, Unwritable
+from stagepost.firing import Firing
 from stagepost.maintenance.planner import Planner
-from stagepost.schedule import Firing, Schedule, begun
+from stagepost.schedule import Schedule, begun
 from stagepost.store.schedules import Due, Run
 from stagepost.testing import FakeClock
 from support.schedules import begin, finish_all, plan, tasks_of

@@ -13,9 +13,10 @@ import pytest
 
 from stagepost.bus import Committed
 from stagepost.errors import NotFound
+from stagepost.firing import firing
 from stagepost.maintenance.planner import Planner
 from stagepost.records import Scope
-from stagepost.schedule import Misfire, Overlap, firing
+from stagepost.schedule import Misfire, Overlap
 from stagepost.store import Store
 from support.postgres import Server
 from support.postgres_proxy import Fault, PostgresProxy, a_proxy

@@ -15,19 +15,10 @@ from hypothesis import given, settings
 from hypothesis import note as note_it
 from hypothesis import strategies as st
 
+from stagepost.firing import Firing, firing
 from stagepost.outcome import Succeeded
 from stagepost.records import Claimed
-from stagepost.schedule import (
-    Firing,
-    Misfire,
-    Overlap,
-    Plan,
-    Schedule,
-    Skipped,
-    Stream,
-    changed,
-    firing,
-)
+from stagepost.schedule import Misfire, Overlap, Plan, Schedule, Skipped, Stream, changed
 from stagepost.stores.sqlite.folder import DATABASE
 from support.postgres_worlds import PostgresWorlds
 from support.quick import quick_folder

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from stagepost.firing import firing
 from stagepost.outcome import Succeeded
 from stagepost.records import Filter
-from stagepost.schedule import Plan, Schedule, firing
+from stagepost.schedule import Plan, Schedule
 from stagepost.store.schedules import Run
 from stagepost.task import Task
 from support.world import DAY, EVERYBODY, World, new_id, payload

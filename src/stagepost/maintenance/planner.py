@@ -8,8 +8,9 @@ from typing import Final
 from stagepost.clock import Clock
 from stagepost.errors import Retryable, StagepostError
 from stagepost.event import rfc3339
+from stagepost.firing import Firing, firing, unusable
 from stagepost.maintenance.leadership import Leadership
-from stagepost.schedule import Firing, Schedule, firing, unusable
+from stagepost.schedule import Schedule
 from stagepost.store import Store
 from stagepost.store.schedules import Run
 

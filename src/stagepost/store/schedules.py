@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from stagepost.firing import Firing
 from stagepost.records import Scope
-from stagepost.schedule import Firing, Plan, Schedule
+from stagepost.schedule import Plan, Schedule
 
 
 class Due(NamedTuple):

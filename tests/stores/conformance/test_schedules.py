@@ -6,18 +6,9 @@ from dataclasses import replace
 import pytest
 
 from stagepost.errors import Conflict, NotFound
+from stagepost.firing import MADE_UP_MOST, QUEUED_MOST, firing, unusable
 from stagepost.records import Scope
-from stagepost.schedule import (
-    MADE_UP_MOST,
-    QUEUED_MOST,
-    WAITING_MOST,
-    Misfire,
-    Overlap,
-    Plan,
-    Skipped,
-    firing,
-    unusable,
-)
+from stagepost.schedule import WAITING_MOST, Misfire, Overlap, Plan, Skipped
 from stagepost.store.schedules import Standing
 from stagepost.stores import schedule_rows
 from stagepost.stores.postgres import schedule_writes as postgres_writes

@@ -7,19 +7,21 @@ from typing import Any, Final
 from uuid_utils import uuid7
 
 from stagepost.errors import Conflict, NotFound
+from stagepost.firing import (
+    Firing,
+    Verdict,
+    verdict,
+)
 from stagepost.records import Scope, Submitted
 from stagepost.schedule import (
     REMEMBERED,
     WAITING_MOST,
-    Firing,
     Plan,
     Schedule,
     Skipped,
     Stream,
-    Verdict,
     begun,
     changed,
-    verdict,
 )
 from stagepost.store.schedules import Run
 from stagepost.stores import schedule_rows

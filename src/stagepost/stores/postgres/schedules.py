@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
+from stagepost.firing import Firing
 from stagepost.records import Scope
-from stagepost.schedule import Firing, Plan, Schedule, Stream
+from stagepost.schedule import Plan, Schedule, Stream
 from stagepost.store.schedules import Due, Run, Standing
 from stagepost.stores.postgres import looking
 from stagepost.stores.postgres import schedule_writes as writes

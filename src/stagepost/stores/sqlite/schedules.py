@@ -5,8 +5,9 @@ from typing import Any, Final
 
 import apsw
 
+from stagepost.firing import Firing
 from stagepost.records import Scope
-from stagepost.schedule import Firing, Plan, Schedule, Stream
+from stagepost.schedule import Plan, Schedule, Stream
 from stagepost.store.schedules import Due, Run, Standing
 from stagepost.stores.schedule_rows import absent, schedule_of, sees
 from stagepost.stores.sqlite import schedule_writes as writes
