@@ -1,6 +1,7 @@
 """Killed before and after a schedule is fired: each planned instant has one task, and only one."""
 
 import asyncio
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,27 @@ async def test_a_kill_at_any_point_of_a_firing_makes_no_run_twice_and_loses_none
     before = max(planned for planned, _, _ in _runs(recorder))
     async with recorder.life(cut_power=cut) as life:
         await _until(lambda: _settled(recorder) > before + 2_000, life)
+    _prove(recorder)
+
+
+async def test_a_leader_that_is_killed_is_replaced_and_no_run_is_made_twice(
+    postgres_server: Server, tmp_path: Path
+) -> None:
+    recorder = Recorder(tmp_path, postgres_server.url_of(f"leaders_{abs(hash(tmp_path)) % 10**12}"))
+    async with recorder.life(cut_power=False) as last:
+        for number in range(3):
+            async with recorder.life(cut_power=False) as other:
+                if number == 0:
+                    other.say(schedule="pulse", type="walk", input=recorder.ask("pulse", steps=1))
+                await _until(lambda: len(_runs(recorder)) > 2, other)
+                # Both look; only one of them leads, and it may be this one.
+                other.signal(signal.SIGKILL)
+            newest = max(planned for planned, _, _ in _runs(recorder))
+            await _until(lambda newest=newest: _settled(recorder) > newest + 1_000, last)
+    _prove(recorder)
+
+
+def _prove(recorder: Recorder) -> None:
     runs = _runs(recorder)
     instants = sorted(planned for planned, _, _ in runs)
     assert instants == list(range(instants[0], instants[-1] + 1, 1_000)), "none is lost"

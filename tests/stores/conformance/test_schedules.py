@@ -2,6 +2,8 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -192,6 +194,41 @@ async def test_jitter_is_the_same_whoever_asks(world: World) -> None:
     assert await look(world) == []
     world.clock.advance(0.001)
     assert [run.planned_at for run in await look(world)] == [schedule.next_at]
+
+
+# Where clocks change
+
+
+async def fired(world: World, cron: str, start: str, end: str) -> list[str]:
+    """What a schedule in US/Pacific has submitted, by its clocks, from one instant to another."""
+    first, last = (datetime.fromisoformat(text) for text in (start, end))
+    # A look each ten minutes, a second after them.
+    world.clock.advance(first.timestamp() - 599 - world.clock.now() / 1000)
+    await begin(world, cron=cron, timezone="US/Pacific")
+    planned: list[int] = []
+    while world.clock.now() / 1000 + 600 < last.timestamp():
+        world.clock.advance(600)
+        planned += [run.planned_at for run in await look(world)]
+        await finish_all(world)
+    zone = ZoneInfo("US/Pacific")
+    return [datetime.fromtimestamp(each / 1000, zone).strftime("%d %H:%M %Z") for each in planned]
+
+
+async def test_hourly_fires_25_times_on_a_day_of_25_hours(world: World) -> None:
+    day = ("2026-11-01T00:00:00-07:00", "2026-11-02T00:00:00-08:00")
+    found = await fired(world, "0 * * * *", *day)
+    assert len(found) == 25
+    assert found[:4] == ["01 00:00 PDT", "01 01:00 PDT", "01 01:00 PST", "01 02:00 PST"]
+
+
+async def test_a_time_that_comes_twice_fires_once(world: World) -> None:
+    day = ("2026-11-01T00:00:00-07:00", "2026-11-02T00:00:00-08:00")
+    assert await fired(world, "30 1 * * *", *day) == ["01 01:30 PDT"]
+
+
+async def test_a_time_in_a_gap_fires_at_the_first_instant_behind_it(world: World) -> None:
+    days = ("2027-03-14T00:00:00-08:00", "2027-03-16T00:00:00-07:00")
+    assert await fired(world, "30 2 * * *", *days) == ["14 03:00 PDT", "15 02:30 PDT"]
 
 
 # Changes
