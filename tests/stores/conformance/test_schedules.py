@@ -1,8 +1,10 @@
 """Schedules: each planned instant has one run at most, and policies decide which has one."""
 
 import asyncio
+import inspect
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -130,6 +132,30 @@ async def test_the_run_before_is_cancelled(world: World) -> None:
         Status.CANCELLED,
         Status.QUEUED,
     )
+
+
+async def test_a_run_that_the_store_does_not_take_now_goes_on_waiting(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when its tenant has no room: the next look tries it again."""
+    schedules: Any = world.store.schedules
+    schedule, accept = await begin(world), schedules._submit
+
+    def full(*_: object) -> Any:
+        refused: list[Exception] = [Conflict("no room")]
+        return _answered(refused) if inspect.iscoroutinefunction(accept) else refused
+
+    monkeypatch.setattr(schedules, "_submit", full)
+    world.clock.advance(60)
+    assert await look(world) == []
+    assert (await again(world, schedule)).waiting == 1
+    monkeypatch.setattr(schedules, "_submit", accept)
+    assert [run.planned_at for run in await look(world)] == [schedule.next_at]
+    assert (await again(world, schedule)).waiting == 0
+
+
+async def _answered(answers: list[Exception]) -> list[Exception]:
+    return answers
 
 
 # What was missed

@@ -34,7 +34,7 @@ from stagepost.records import (
     UploadRecord,
     WorkerRecord,
 )
-from stagepost.stores.postgres import keeping, life, looking, people, reading
+from stagepost.stores.postgres import keeping, life, looking, people, reading, submitting
 from stagepost.stores.postgres.address import Address, address_of
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
@@ -58,7 +58,7 @@ class PostgresStore:
         first: Backend,
     ) -> None:
         self._engine = Engine(address, clock, committed, first)
-        self.schedules = PostgresSchedules(self._engine)
+        self.schedules = PostgresSchedules(self._engine, submitting.submit)
         self._scanned_at = 0
 
     @classmethod

@@ -1,6 +1,6 @@
 """Changes of schedules: each locks its schedule first, so that two of them follow one another."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from stagepost.firing import (
     Verdict,
     verdict,
 )
-from stagepost.records import Scope, Submitted
+from stagepost.records import NewTask, Scope, Submitted
 from stagepost.schedule import (
     REMEMBERED,
     WAITING_MOST,
@@ -25,11 +25,14 @@ from stagepost.schedule import (
 )
 from stagepost.store.schedules import Run
 from stagepost.stores import schedule_rows
-from stagepost.stores.postgres import people, submitting
+from stagepost.stores.postgres import people
 from stagepost.stores.postgres.rows import MS, known
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.schedule_rows import SCHEDULE_FIELDS, row_of_schedule, schedule_of
 from stagepost.task import SETTLED, CancelRequest, Status
+
+Submit = Callable[[Transaction, list[NewTask]], Awaitable[Sequence[Submitted | Exception]]]
+"""How the store accepts tasks."""
 
 _NAMES: Final = tuple('"user"' if name == "user" else name for name in SCHEDULE_FIELDS)
 COLUMNS: Final = ", ".join(_NAMES)
@@ -124,7 +127,7 @@ async def backfill(tx: Transaction, schedule_id: str, scope: Scope, planned: Seq
     return after.waiting - schedule.waiting
 
 
-async def fire(tx: Transaction, firing: Firing) -> Sequence[Run]:
+async def fire(tx: Transaction, firing: Firing, submit: Submit) -> Sequence[Run]:
     """What a look has made of a schedule."""
     async with tx.connection.transaction():
         schedule = await _find(tx, firing.schedule_id)
@@ -143,16 +146,16 @@ async def fire(tx: Transaction, firing: Firing) -> Sequence[Run]:
             schedule = await _take(tx, schedule, firing.live)
         if schedule.version % schedule_rows.TRIMMED_EVERY == 0:
             schedule = await _trim(tx, schedule)
-        return await _proceed(tx, schedule)
+        return await _proceed(tx, schedule, submit)
 
 
-async def proceed(tx: Transaction, schedule_id: str) -> Sequence[Run]:
+async def proceed(tx: Transaction, schedule_id: str, submit: Submit) -> Sequence[Run]:
     """What waits with nothing before it."""
     async with tx.connection.transaction():
         schedule = await _find(tx, schedule_id)
         if schedule is None or schedule.plan.paused:
             return ()
-        return await _proceed(tx, schedule)
+        return await _proceed(tx, schedule, submit)
 
 
 async def _made_up(tx: Transaction, schedule: Schedule, planned: Sequence[int]) -> int:
@@ -203,11 +206,11 @@ async def _put(
     return schedule
 
 
-async def _proceed(tx: Transaction, schedule: Schedule) -> Sequence[Run]:
+async def _proceed(tx: Transaction, schedule: Schedule, submit: Submit) -> Sequence[Run]:
     runs = []
     for stream in Stream:
         run = await _next_run(tx, schedule, stream) if schedule.waiting else None
-        if run is not None and await _submit(tx, schedule, run):
+        if run is not None and await _submitted(tx, schedule, run, submit):
             runs.append(run)
             schedule = replace(
                 schedule,
@@ -226,9 +229,9 @@ async def _next_run(tx: Transaction, schedule: Schedule, stream: Stream) -> Run 
     return Run(schedule.id, planned_at, str(uuid7()))
 
 
-async def _submit(tx: Transaction, schedule: Schedule, run: Run) -> bool:
+async def _submitted(tx: Transaction, schedule: Schedule, run: Run, submit: Submit) -> bool:
     new = schedule_rows.task_of_run(schedule, run.planned_at, run.task_id)
-    (answer,) = await submitting.submit(tx, [new])
+    (answer,) = await submit(tx, [new])
     if not isinstance(answer, Submitted):
         # There is no room for it now: it goes on waiting.
         return False

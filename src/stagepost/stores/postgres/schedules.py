@@ -42,9 +42,10 @@ ORDER BY id LIMIT $4::integer"""
 
 
 class PostgresSchedules:
-    """The Schedules port on a store's engine."""
+    """The Schedules port on a store's engine; `submit` is how it accepts tasks."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, submit: writes.Submit) -> None:
+        self._submit = submit
         self._engine = engine
 
     async def now(self) -> int:
@@ -113,11 +114,11 @@ class PostgresSchedules:
 
     async def fire(self, firing: Firing) -> Sequence[Run]:
         """Do what a look has made of a schedule."""
-        return await self._engine.change(lambda tx: writes.fire(tx, firing))
+        return await self._engine.change(lambda tx: writes.fire(tx, firing, self._submit))
 
     async def proceed(self, schedule_id: str) -> Sequence[Run]:
         """Submit what waits with nothing before it."""
-        return await self._engine.change(lambda tx: writes.proceed(tx, schedule_id))
+        return await self._engine.change(lambda tx: writes.proceed(tx, schedule_id, self._submit))
 
     async def standing(self) -> Standing:
         """How the schedules stand."""

@@ -78,7 +78,7 @@ class SqliteStore:
         place = Place(self._folder.database)
         self._writer = Writer(self._connection, clock, announce, self._checkpointer, place)
         self._readers = Readers(self._folder.database)
-        self.schedules = SqliteSchedules(self._writer, self._readers)
+        self.schedules = SqliteSchedules(self._writer, self._readers, submitting.submit)
         self._scanned_at = 0
 
     # Accepting

@@ -12,7 +12,7 @@ from stagepost.firing import (
     Verdict,
     verdict,
 )
-from stagepost.records import Scope, Submitted
+from stagepost.records import NewTask, Scope, Submitted
 from stagepost.schedule import (
     REMEMBERED,
     WAITING_MOST,
@@ -26,11 +26,13 @@ from stagepost.schedule import (
 from stagepost.store.schedules import Run
 from stagepost.stores import schedule_rows
 from stagepost.stores.schedule_rows import SCHEDULE_FIELDS, row_of_schedule, schedule_of
-from stagepost.stores.sqlite import changes, submitting
+from stagepost.stores.sqlite import changes
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import SETTLED, CancelRequest, Status
 
 Answer = TypeVar("Answer")
+Submit = Callable[[Transaction, list[NewTask]], Sequence[Submitted | Exception]]
+"""How the store accepts tasks."""
 
 COLUMNS: Final = ", ".join(SCHEDULE_FIELDS)
 _INSERT: Final = (
@@ -108,7 +110,7 @@ def _backfill(tx: Transaction, schedule_id: str, scope: Scope, planned: Sequence
     return after.waiting - schedule.waiting
 
 
-def _fire(tx: Transaction, firing: Firing) -> Sequence[Run]:
+def _fire(tx: Transaction, firing: Firing, submit: Submit) -> Sequence[Run]:
     schedule = _find(tx, firing.schedule_id)
     if schedule is None or schedule.plan.paused or schedule.version != firing.version:
         return ()
@@ -125,14 +127,14 @@ def _fire(tx: Transaction, firing: Firing) -> Sequence[Run]:
         schedule = _take(tx, schedule, firing.live)
     if schedule.version % schedule_rows.TRIMMED_EVERY == 0:
         schedule = _trim(tx, schedule)
-    return _proceed(tx, schedule)
+    return _proceed(tx, schedule, submit)
 
 
-def _proceed_by_id(tx: Transaction, schedule_id: str) -> Sequence[Run]:
+def _proceed_by_id(tx: Transaction, schedule_id: str, submit: Submit) -> Sequence[Run]:
     schedule = _find(tx, schedule_id)
     if schedule is None or schedule.plan.paused:
         return ()
-    return _proceed(tx, schedule)
+    return _proceed(tx, schedule, submit)
 
 
 add, change, remove, backfill = each(_add), each(_change), each(_remove), each(_backfill)
@@ -179,14 +181,14 @@ def _put(tx: Transaction, schedule: Schedule, stream: Stream, planned: Sequence[
     return schedule
 
 
-def _proceed(tx: Transaction, schedule: Schedule) -> Sequence[Run]:
+def _proceed(tx: Transaction, schedule: Schedule, submit: Submit) -> Sequence[Run]:
     runs = []
     for stream in Stream:
         waiting = tx.row(_WAITING, (schedule.id, stream)) if schedule.waiting else None
         if waiting is None or _going_on(tx, schedule.id, stream):
             continue
         run = Run(schedule.id, waiting[0], str(uuid7()))
-        if _submit(tx, schedule, run):
+        if _submitted(tx, schedule, run, submit):
             runs.append(run)
             schedule = replace(
                 schedule,
@@ -198,9 +200,9 @@ def _proceed(tx: Transaction, schedule: Schedule) -> Sequence[Run]:
     return runs
 
 
-def _submit(tx: Transaction, schedule: Schedule, run: Run) -> bool:
+def _submitted(tx: Transaction, schedule: Schedule, run: Run, submit: Submit) -> bool:
     new = schedule_rows.task_of_run(schedule, run.planned_at, run.task_id)
-    (answer,) = submitting.submit(tx, [new])
+    (answer,) = submit(tx, [new])
     if not isinstance(answer, Submitted):
         # There is no room for it now: it goes on waiting.
         return False

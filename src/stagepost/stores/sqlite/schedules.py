@@ -39,9 +39,10 @@ SELECT count(*) FILTER (WHERE NOT plan ->> '$.paused'), count(*) FILTER (WHERE p
 
 
 class SqliteSchedules:
-    """The Schedules port on a store's writer and readers."""
+    """The Schedules port on a store's writer and readers; `submit` is how it accepts tasks."""
 
-    def __init__(self, writer: Writer, readers: Readers) -> None:
+    def __init__(self, writer: Writer, readers: Readers, submit: writes.Submit) -> None:
+        self._submit = submit
         self._writer = writer
         self._readers = readers
 
@@ -93,12 +94,12 @@ class SqliteSchedules:
 
     async def fire(self, firing: Firing) -> Sequence[Run]:
         """Do what a look has made of a schedule."""
-        runs: Sequence[Run] = await self._write(writes.fire, (firing,))
+        runs: Sequence[Run] = await self._write(writes.fire, (firing, self._submit))
         return runs
 
     async def proceed(self, schedule_id: str) -> Sequence[Run]:
         """Submit what waits with nothing before it."""
-        runs: Sequence[Run] = await self._write(writes.proceed, (schedule_id,))
+        runs: Sequence[Run] = await self._write(writes.proceed, (schedule_id, self._submit))
         return runs
 
     async def standing(self) -> Standing:
