@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -10,6 +10,7 @@ from uuid_utils import uuid7
 
 from stagepost.blobs import Blobs
 from stagepost.broker import Broker, Delivery
+from stagepost.caller import LOCAL, Caller
 from stagepost.errors import Invalid, UnknownLane
 from stagepost.inputs import ids_in, input_text
 from stagepost.notifier import Notifier
@@ -17,29 +18,19 @@ from stagepost.records import (
     Idempotency,
     NewTask,
     Resume,
-    Scope,
     Submitted,
     TaskView,
     UploadRecord,
 )
 from stagepost.registry import App, TaskType
+from stagepost.scheduling import Scheduling
 from stagepost.signals import MOST_BYTES, NAME, Signal
 from stagepost.store import Store
 from stagepost.task import SETTLED, CancelRequest, Task
 
+__all__ = ["LOCAL", "Caller", "Client", "Options"]
+
 _LOOK_EVERY: Final = 0.5  # seconds, where no doorbell rings
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who calls: a tenant and a user of it; `scope` is what may be seen."""
-
-    tenant: str = "local"
-    user: str = "local"
-    scope: Scope = field(default_factory=lambda: Scope("local"))
-
-
-LOCAL: Final = Caller()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +72,7 @@ class Client:
         self._blobs = blobs
         self._notifier = notifier
         self._lanes = lanes
+        self.schedules = Scheduling(app, store.schedules, lanes)
 
     async def submit(
         self,

@@ -6,7 +6,7 @@ from typing import Final
 
 
 class Part(StrEnum):
-    """A part; `maintenance` is the loops that act for all: the scheduler and the rescuer."""
+    """A part; `maintenance` is the loops that act for all: scheduler, planner, rescuer."""
 
     API = "api"
     WORKER = "worker"

@@ -28,6 +28,7 @@ from stagepost.limiters.memory import MemoryLimiter
 from stagepost.limiters.postgres import PostgresLimiter
 from stagepost.limiting import Limiting
 from stagepost.maintenance.families import Families
+from stagepost.maintenance.planner import Planner
 from stagepost.maintenance.rescuer import Rescuer
 from stagepost.maintenance.scheduler import Scheduler
 from stagepost.masking import masked
@@ -138,6 +139,7 @@ async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
     if Part.MAINTENANCE in engine.parts:
         loops["scheduler"] = Scheduler(engine.store, engine.clock).run
         loops["families"] = Families(engine.store, engine.clock).run
+        loops["planner"] = Planner(engine.store, engine.clock).run
         loops["rescuer"] = Rescuer(engine.store, engine.clock, settings.lease).run
     keepers = [
         asyncio.create_task(_keep(name, run, engine.clock), name=name)

@@ -49,10 +49,11 @@ class Faulty:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._port, name)
-        if name == "waits":
+        if name in {"waits", "schedules"}:
             # A family of verbs of its own, which is counted here as well.
-            self.waits = Faulty(value, self._faults)
-            return self.waits
+            family = Faulty(value, self._faults)
+            setattr(self, name, family)
+            return family
         if not inspect.iscoroutinefunction(value):
             return value
 

@@ -2,6 +2,7 @@
 
 In: {"submit": KEY, "type": T, "input": {...}}, {"cancel": ID}, {"watch": ID, "after": N},
 {"signal": ID, "values": [...]}, {"open": 1}
+{"open": 1}, {"schedule": NAME, "type": T, "input": {...}}: each second, and all that was missed
 Out: {"ready": PID}, {"accepted": KEY, "id": ID} or {"refused": KEY, "why": TEXT}, {"open": COUNT},
 {"event": N, "id": ID}. SIGTERM drains and ends it.
 """
@@ -29,6 +30,8 @@ from stagepost.event import Event
 from stagepost.executor import Executor
 from stagepost.part import Part
 from stagepost.records import Filter, Idempotency, Scope
+from stagepost.schedule import Misfire, Overlap
+from stagepost.scheduling import Wish
 from stagepost.settings import Settings
 from stagepost.stores import sqlite
 from stagepost.stores.postgres import PostgresStore
@@ -72,6 +75,18 @@ class Session:
                     say(uncancelled=task_id, why=str(error))
             case {"signal": task_id, "values": values}:
                 await self._signal(task_id, values)
+            case {"schedule": name, "type": type_name, "input": given}:
+                await self._engine.client.schedules.create(
+                    Wish(
+                        name=name,
+                        type=type_name,
+                        input=given,
+                        every=1,
+                        overlap=Overlap.QUEUE,
+                        misfire=Misfire.ALL,
+                    )
+                )
+                say(scheduled=name)
             case {"watch": task_id, "after": after}:
                 await self._watch(task_id, after)
             case {"open": _}:

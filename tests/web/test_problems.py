@@ -37,12 +37,20 @@ async def test_a_path_that_is_not_there(client: httpx.AsyncClient, path: str) ->
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "HEAD", "OPTIONS", "TRACE", "NONSENSE"])
 async def test_a_method_that_a_path_does_not_take(client: httpx.AsyncClient, method: str) -> None:
     for path in {path for _, path in ROLES}:
+        # The last word of a fixed path may also be read as the name of a thing.
+        takes = {taken for taken, route in ROLES if route == path or reads_as(path, route)}
+        if method in takes:
+            continue
         response = await client.request(method, concrete(path.replace("{type}", "echo")))
 
         assert response.status_code == 405
         assert response.headers["content-type"] == "application/problem+json"
         shown = {route.strip() for route in response.headers["allow"].split(",")}
-        assert shown == {taken for taken, route in ROLES if route == path}
+        assert shown == takes
+
+
+def reads_as(fixed: str, template: str) -> bool:
+    return bool(re.fullmatch(re.sub(r"\{[a-z_]+\}", "[^/{]+", template), fixed))
 
 
 async def test_no_route_ignores_a_parameter(client: httpx.AsyncClient) -> None:

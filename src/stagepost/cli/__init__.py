@@ -13,6 +13,7 @@ from stagepost.cli.dev import dev_app
 from stagepost.cli.exits import Exit, complain
 from stagepost.cli.keys import keys_app
 from stagepost.cli.limits import limits_app
+from stagepost.cli.schedules import schedules_app
 from stagepost.errors import StagepostError
 from stagepost.remote import Unreachable
 
@@ -50,6 +51,7 @@ app.add_typer(dead_letters_app, name="dead-letters")
 app.command()(server.lanes)
 app.command()(server.workers)
 app.add_typer(limits_app, name="limits")
+app.add_typer(schedules_app, name="schedules")
 app.add_typer(keys_app, name="keys")
 app.command()(doctor.doctor)
 app.command()(init.init)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -110,6 +111,15 @@ def age(instant: str | None) -> str:
         if seconds < length * most:
             return f"{seconds // length:.0f}{unit}"
     return f"{seconds // 86_400:.0f}d"
+
+
+def local_time(instant: str, zone: str) -> str:
+    """An RFC 3339 instant as the clocks of a zone show it; empty for a zone not known here."""
+    try:
+        shown = datetime.fromisoformat(instant).astimezone(ZoneInfo(zone))
+    except (ZoneInfoNotFoundError, ValueError):
+        return ""
+    return shown.strftime("%a %Y-%m-%d %H:%M:%S %Z")
 
 
 def seconds_between(start: str | None, end: str | None) -> float | None:

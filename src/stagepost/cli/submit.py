@@ -1,23 +1,18 @@
 """`stagepost submit`."""
 
-import json
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from stagepost.cli.asking import Json, Url, ask, check_instants
-from stagepost.cli.exits import Usage, usage
+from stagepost.cli.exits import usage
+from stagepost.cli.given import given_input
 from stagepost.cli.output import console, print_json
 from stagepost.cli.watch import finish, followed, going_on, with_url
 from stagepost.remote import FilePart, Remote, SubmitOptions, named, placed
 
 if TYPE_CHECKING:
     from stagepost.web.schemas import Accepted, TaskStatus
-
-_MOST_INPUT: Final = 2 * 1024 * 1024  # characters; the server takes 1 MiB
-
 
 TypeName = Annotated[str, typer.Argument(metavar="TYPE", help="The task type.")]
 Files = Annotated[
@@ -60,7 +55,7 @@ def submit(
 ) -> None:
     """Submit a task."""
     check_instants(run_at=run_at, deadline=deadline)
-    value = _input(given)
+    value = given_input(given)
     options = SubmitOptions(
         lane, priority, delay, run_at, deadline, tuple(tags or ()), idempotency_key
     )
@@ -102,29 +97,3 @@ async def _parts(remote: Remote, type_name: str, files: list[str]) -> list[FileP
     if all(part.field for part in parts):
         return parts
     return placed(parts, await remote.file_fields(type_name))
-
-
-def _input(given: str) -> Any:
-    """The value of --input; None when there is none. Raises Usage."""
-    if not given:
-        return None
-    try:
-        text = _read(given)
-        return json.loads(text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise Usage(f"The input can't be read ({error}); give JSON, @FILE or -.") from error
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise Usage(f"The input is no JSON ({error}); text needs quotes inside them.") from error
-
-
-def _read(given: str) -> str:
-    if given == "-":
-        text = sys.stdin.read(_MOST_INPUT + 1)
-    elif given.startswith("@"):
-        with Path(given[1:]).open(encoding="utf-8") as file:
-            text = file.read(_MOST_INPUT + 1)
-    else:
-        text = given
-    if len(text) > _MOST_INPUT:
-        raise Usage("The input is larger than 1 MiB; send large content as a file.")
-    return text

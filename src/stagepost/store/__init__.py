@@ -31,6 +31,7 @@ from stagepost.store.keys import Keys
 from stagepost.store.limits import LimitRules
 from stagepost.store.reading import Reading
 from stagepost.store.rules import RuleBook
+from stagepost.store.schedules import Schedules
 from stagepost.store.waits import Waits
 
 __all__ = [
@@ -39,12 +40,13 @@ __all__ = [
     "Claiming",
     "Keeping",
     "Keys",
+    "LimitRules",
     "Reading",
     "RuleBook",
+    "Schedules",
     "Store",
     "Waits",
 ]
-__all__ = ["Accepting", "Claiming", "Keeping", "Keys", "LimitRules", "Reading", "Store"]
 
 
 class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
@@ -68,6 +70,11 @@ class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     @property
     def limits(self) -> LimitRules:
         """The limits that people have set."""
+        ...
+
+    @property
+    def schedules(self) -> Schedules:
+        """Tasks that are submitted again and again."""
         ...
 
     async def ping(self) -> None:

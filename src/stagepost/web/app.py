@@ -33,6 +33,7 @@ from stagepost.web.options import unknown_parameter
 from stagepost.web.parts import Parts
 from stagepost.web.problems import Disconnected, Fault, Kind, Problem, pointer, problem_of, sentence
 from stagepost.web.roles import ROLES
+from stagepost.web.schedules import ScheduleRoutes
 from stagepost.web.shared_limits import SharedLimitRoutes
 from stagepost.web.signals import SignalRoutes
 from stagepost.web.status import TASK_ID, StatusReader, StatusRoutes
@@ -70,6 +71,7 @@ def create_app(parts: Parts) -> Envelope:
         DeadLetterRoutes(parts),
         LaneRoutes(parts),
         SharedLimitRoutes(parts),
+        ScheduleRoutes(parts),
         KeyRoutes(parts, keyring),
         HealthRoutes(parts, metrics),
         docs,
@@ -194,7 +196,7 @@ def _methods_at(request: Request) -> Iterable[str]:
     methods = set()
     # /api/v1/tasks/... is a type's or a task's own path, by what stands there.
     other = "GET" if TASK_ID.fullmatch(request.path_params.get("type", "")) else "POST"
-    for method in ("GET", "POST", "PUT", "DELETE"):
+    for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
         scope = {**request.scope, "method": method}
         if any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes):
             methods.add(method)

@@ -78,6 +78,7 @@ class HealthRoutes:
         try:
             lanes = await store.lanes(list(self._parts.settings.lanes))
             self._metrics.gauges(lanes, await store.workers(), self._parts.clock.now())
+            self._metrics.schedules(await store.schedules.standing())
         except StoreUnavailable:
             self._metrics.store_down()
         await self._limits()

@@ -13,6 +13,7 @@ from prometheus_client.exposition import generate_latest
 from stagepost.bus import Committed, Token
 from stagepost.limiter import LimitState
 from stagepost.records import LaneRecord, WorkerRecord
+from stagepost.store.schedules import Standing
 
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -51,6 +52,13 @@ TABLE: Final[Mapping[str, Row]] = {
     "stagepost_limit_held_units": Row("gauge", ("limit",), "Units that are held at once."),
     "stagepost_limit_waiting": Row("gauge", ("limit",), "Who has a place in line before it."),
     "stagepost_limiter_up": Row("gauge", (), "1 if the limiter could be asked for this scrape."),
+    "stagepost_schedules": Row("gauge", ("state",), "Schedules, active or paused."),
+    "stagepost_schedule_runs_waiting": Row(
+        "gauge", (), "Runs of schedules that wait for the run before them."
+    ),
+    "stagepost_schedule_late_seconds": Row(
+        "gauge", (), "How long the first schedule has been due; 0 when none is."
+    ),
     "stagepost_store_up": Row("gauge", (), "1 if the store could be asked for this scrape."),
 }
 
@@ -96,6 +104,9 @@ class Metrics:
         self._limiter_up = self._gauge("stagepost_limiter_up")
         self._workers = self._gauge("stagepost_workers")
         self._slots = self._gauge("stagepost_worker_slots")
+        self._schedules = self._gauge("stagepost_schedules")
+        self._schedule_runs = self._gauge("stagepost_schedule_runs_waiting")
+        self._schedule_late = self._gauge("stagepost_schedule_late_seconds")
         # The children of labels, kept because looking them up costs more than counting.
         self._request_children: dict[tuple[str, str, int], Counter] = {}
         self._seconds_children: dict[str, Histogram] = {}
@@ -173,6 +184,13 @@ class Metrics:
         for state in states:
             for gauge, value in zip(self._limits, state[1:], strict=True):
                 gauge.labels(state.name).set(value)
+
+    def schedules(self, standing: Standing) -> None:
+        """Fill in how the schedules stand."""
+        self._schedules.labels("active").set(standing.active)
+        self._schedules.labels("paused").set(standing.paused)
+        self._schedule_runs.set(standing.waiting)
+        self._schedule_late.set(standing.late / 1000)
 
     def text(self) -> bytes:
         """All of it in Prometheus' text format."""

@@ -34,7 +34,7 @@ from stagepost.records import (
     UploadRecord,
     WorkerRecord,
 )
-from stagepost.stores.postgres import keeping, life, looking, people, reading
+from stagepost.stores.postgres import keeping, life, looking, people, reading, submitting
 from stagepost.stores.postgres.address import Address, address_of
 from stagepost.stores.postgres.children import PostgresChildren
 from stagepost.stores.postgres.connections import Backend
@@ -42,6 +42,7 @@ from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.limits import PostgresLimits
 from stagepost.stores.postgres.opening import prepare
 from stagepost.stores.postgres.rules import PostgresRules
+from stagepost.stores.postgres.schedules import PostgresSchedules
 from stagepost.stores.postgres.settling import Kind, Write
 from stagepost.stores.postgres.waits import PostgresWaits
 from stagepost.task import CancelRequest, Lease, Payload, Task
@@ -65,6 +66,7 @@ class PostgresStore:
         self.waits = PostgresWaits(self._engine)
         self.children = PostgresChildren(self._engine)
         self.limits = PostgresLimits(self._engine)
+        self.schedules = PostgresSchedules(self._engine, submitting.submit)
         self._scanned_at = 0
 
     @classmethod

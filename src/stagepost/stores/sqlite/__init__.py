@@ -49,6 +49,7 @@ from stagepost.stores.sqlite.intents import Intent, Kind
 from stagepost.stores.sqlite.limits import SqliteLimits
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.rules import SqliteRules
+from stagepost.stores.sqlite.schedules import SqliteSchedules
 from stagepost.stores.sqlite.waits import SqliteWaits
 from stagepost.stores.sqlite.writer import Writer
 from stagepost.task import CancelRequest, Lease, Payload, Task
@@ -87,6 +88,7 @@ class SqliteStore:
         self.waits = SqliteWaits(self._writer)
         self.children = SqliteChildren(self._writer, self._readers)
         self.limits = SqliteLimits(self._writer, self._readers)
+        self.schedules = SqliteSchedules(self._writer, self._readers, submitting.submit)
         self._scanned_at = 0
 
     # Accepting

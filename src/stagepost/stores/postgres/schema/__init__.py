@@ -19,6 +19,7 @@ from stagepost.stores.postgres.schema.children import CHILDREN
 from stagepost.stores.postgres.schema.fair import FAIR
 from stagepost.stores.postgres.schema.first import FIRST
 from stagepost.stores.postgres.schema.limits import LIMITS
+from stagepost.stores.postgres.schema.schedules import SCHEDULES
 from stagepost.stores.postgres.schema.waits import WAITS
 
 
@@ -35,6 +36,7 @@ MIGRATIONS: Final = (
     Migration(WAITS, oldest=1),
     Migration(CHILDREN, oldest=1),
     Migration(LIMITS, oldest=1),
+    Migration(SCHEDULES, oldest=1),
 )
 """Script n brings a schema from version n to n + 1. A landed script is never changed."""
 

@@ -13,12 +13,20 @@ from stagepost.stores.sqlite.schema.children import CHILDREN
 from stagepost.stores.sqlite.schema.fair import FAIR
 from stagepost.stores.sqlite.schema.first import FIRST
 from stagepost.stores.sqlite.schema.limits import LIMITS
+from stagepost.stores.sqlite.schema.schedules import SCHEDULES
 from stagepost.stores.sqlite.schema.waits import WAITS
 
 APPLICATION_ID: Final = 0x53544750
 """Marks the file as ours ("STGP")."""
 
-MIGRATIONS: Final = (FIRST, FAIR, WAITS, CHILDREN, LIMITS)
+MIGRATIONS: Final = (
+    FIRST,
+    FAIR,
+    WAITS,
+    CHILDREN,
+    LIMITS,
+    SCHEDULES,
+)
 """Script n brings a file from version n to n + 1. A landed script is never changed."""
 
 VERSION: Final = len(MIGRATIONS)

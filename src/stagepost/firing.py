@@ -1,0 +1,126 @@
+"""What one look makes of a schedule that is due. Pure.
+
+Instants are milliseconds since 1970-01-01 UTC.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import takewhile
+from typing import Final
+
+from stagepost.schedule import Misfire, Overlap, Schedule, Skipped, due_at, due_of
+from stagepost.timing import Timing
+
+MISFIRE_AFTER: Final = 10_000
+"""Milliseconds: a run that starts later than this has missed its instant.
+
+Another process takes the lead, and one that died is started again, in less.
+"""
+MADE_UP_MOST: Final = 100
+"""Missed instants that are made up at once; of more, the latest."""
+QUEUED_MOST: Final = 100
+"""Live runs that wait for the one before; of more, the newest are skipped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Firing:
+    """What one look makes of a schedule that is due; counts only for that `version` of it.
+
+    `live` is the instant that is taken now, `made_up` those that follow one another beside it.
+    """
+
+    schedule_id: str
+    version: int
+    live: int | None = None
+    made_up: tuple[int, ...] = ()
+    next_at: int | None = None
+    due_at: int | None = None
+    skipped_at: int | None = None
+    skipped_why: Skipped | None = None
+
+
+def firing(schedule: Schedule, now: int) -> Firing:
+    """What is to be done for a schedule that is due. May take a while: not in an event loop.
+
+    The latest due instant is on time unless it is late by more than MISFIRE_AFTER; those before it
+    were missed.
+    """
+    assert schedule.next_at is not None
+    jitter = schedule.plan.jitter
+    found = _latest(schedule.timing, schedule.next_at, now)
+    due = [*takewhile(lambda each: due_of(schedule.id, each, jitter) <= now, found)]
+    if not due:
+        return _moved(schedule, schedule.next_at)
+    following = next(schedule.timing.instants(due[-1]), None)
+    made = _moved(schedule, following)
+    on_time = now - due_of(schedule.id, due[-1], jitter) <= MISFIRE_AFTER
+    missed = due[:-1] if on_time else due
+    live = due[-1] if on_time else None
+    match schedule.plan.misfire:
+        case Misfire.ONCE:
+            return replace(made, live=due[-1])
+        case Misfire.ALL:
+            return replace(made, live=live, made_up=tuple(missed[-MADE_UP_MOST:]))
+        case Misfire.SKIP:
+            if not missed:
+                return replace(made, live=live)
+            return replace(made, live=live, skipped_at=missed[-1], skipped_why=Skipped.MISFIRE)
+
+
+def unusable(schedule: Schedule) -> Firing:
+    """A schedule whose timing is not understood any more: it stands still until it is changed."""
+    return Firing(
+        schedule_id=schedule.id,
+        version=schedule.version,
+        skipped_at=schedule.next_at,
+        skipped_why=Skipped.UNUSABLE,
+    )
+
+
+def _moved(schedule: Schedule, next_at: int | None) -> Firing:
+    return Firing(
+        schedule_id=schedule.id,
+        version=schedule.version,
+        next_at=next_at,
+        due_at=due_at(schedule, next_at),
+    )
+
+
+def _latest(timing: Timing, first: int, until: int) -> Sequence[int]:
+    """The last instants from `first` to `until`, at most MADE_UP_MOST and one.
+
+    Looks back in strides that grow, so that a year that was missed takes no longer than a day.
+    """
+    most = MADE_UP_MOST + 1
+    stride = most * timing.shortest
+    while True:
+        after = max(first - 1, until - stride)
+        instants = takewhile(lambda each: each <= until, timing.instants(after))
+        found = deque(instants, maxlen=most)
+        if len(found) == most or after < first:
+            return list(found)
+        stride *= 4
+
+
+class Verdict(StrEnum):
+    """What the overlap policy makes of a live instant."""
+
+    TAKE = "take"
+    CANCEL = "cancel"
+    SKIP = "skip"
+    FULL = "full"
+
+
+def verdict(overlap: Overlap, running: int, waiting: int) -> Verdict:
+    """Whether a live instant is taken: `running` runs of its stream go on, `waiting` wait."""
+    if not running and not waiting:
+        return Verdict.TAKE
+    match overlap:
+        case Overlap.SKIP:
+            return Verdict.SKIP
+        case Overlap.QUEUE:
+            return Verdict.TAKE if waiting < QUEUED_MOST else Verdict.FULL
+        case Overlap.CANCEL_OLD:
+            return Verdict.CANCEL

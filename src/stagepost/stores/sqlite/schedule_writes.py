@@ -1,0 +1,248 @@
+"""What the writer's thread does for schedules."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+
+from uuid_utils import uuid7
+
+from stagepost.errors import Conflict, NotFound
+from stagepost.firing import (
+    Firing,
+    Verdict,
+    verdict,
+)
+from stagepost.records import NewTask, Scope, Submitted
+from stagepost.schedule import (
+    REMEMBERED,
+    WAITING_MOST,
+    Plan,
+    Schedule,
+    Skipped,
+    Stream,
+    begun,
+    changed,
+)
+from stagepost.store.schedules import Run
+from stagepost.stores import schedule_rows
+from stagepost.stores.schedule_rows import SCHEDULE_FIELDS, row_of_schedule, schedule_of
+from stagepost.stores.sqlite import changes
+from stagepost.stores.sqlite.transaction import Transaction
+from stagepost.task import SETTLED, CancelRequest, Status
+
+Answer = TypeVar("Answer")
+Submit = Callable[[Transaction, list[NewTask]], Sequence[Submitted | Exception]]
+"""How the store accepts tasks."""
+
+COLUMNS: Final = ", ".join(SCHEDULE_FIELDS)
+_INSERT: Final = (
+    f"INSERT INTO schedules ({COLUMNS}) VALUES ({', '.join('?' * len(SCHEDULE_FIELDS))})"
+)
+_UPDATE: Final = (
+    f"UPDATE schedules SET {', '.join(f'{name} = ?' for name in SCHEDULE_FIELDS)} WHERE id = ?"
+)
+_RUN: Final = """
+INSERT INTO schedule_runs (schedule_id, planned_at, stream) VALUES (?, ?, ?)
+ON CONFLICT DO NOTHING RETURNING 1"""
+# A schedule remembers thousands of runs, and few of them are open.
+_GOING_ON: Final = """
+SELECT r.planned_at, r.task_id, t.status FROM schedule_runs AS r INDEXED BY schedule_runs_open
+LEFT JOIN tasks AS t ON t.id = r.task_id
+WHERE r.schedule_id = ? AND r.stream = ? AND r.open = 1 AND r.task_id IS NOT NULL"""
+_WAITING: Final = """
+SELECT planned_at FROM schedule_runs INDEXED BY schedule_runs_open
+WHERE schedule_id = ? AND stream = ? AND open = 1 AND task_id IS NULL ORDER BY planned_at"""
+_DROP: Final = """
+DELETE FROM schedule_runs INDEXED BY schedule_runs_open
+WHERE schedule_id = ? AND stream = ? AND open = 1 AND task_id IS NULL RETURNING 1"""
+_TRIM: Final = """
+DELETE FROM schedule_runs WHERE schedule_id = ?1 AND open = 0 AND planned_at <= (
+    SELECT planned_at FROM schedule_runs WHERE schedule_id = ?1
+    ORDER BY planned_at DESC LIMIT 1 OFFSET ?2)
+RETURNING planned_at"""
+
+
+def each(
+    work: Callable[..., Answer],
+) -> Callable[[Transaction, list[tuple[Any, ...]]], Sequence[Answer | Exception]]:
+    """The writer's form of a function that refuses before it writes."""
+
+    def apply(tx: Transaction, arguments: list[tuple[Any, ...]]) -> Sequence[Answer | Exception]:
+        answers: list[Answer | Exception] = []
+        for argument in arguments:
+            try:
+                answers.append(work(tx, *argument))
+            except (Conflict, NotFound) as refusal:
+                answers.append(refusal)
+        return answers
+
+    return apply
+
+
+def _add(
+    tx: Transaction, schedule_id: str, tenant: str, user: str, plan: Plan, most: int
+) -> Schedule:
+    if tx.value("SELECT count(*) FROM schedules WHERE tenant = ?", (tenant,)) >= most:
+        raise schedule_rows.too_many(most)
+    schedule = begun(schedule_id, tenant, user, plan, tx.now)
+    tx.execute(_INSERT, row_of_schedule(schedule))
+    return schedule
+
+
+def _change(tx: Transaction, schedule_id: str, scope: Scope, before: Plan, plan: Plan) -> Schedule:
+    schedule = _seen(tx, schedule_id, scope)
+    if schedule.plan != before:
+        raise schedule_rows.moved_on()
+    return _save(tx, changed(schedule, plan, tx.now))
+
+
+def _remove(tx: Transaction, schedule_id: str, scope: Scope) -> None:
+    _seen(tx, schedule_id, scope)
+    tx.execute("DELETE FROM schedule_runs WHERE schedule_id = ?", (schedule_id,))
+    tx.execute("DELETE FROM schedules WHERE id = ?", (schedule_id,))
+
+
+def _backfill(tx: Transaction, schedule_id: str, scope: Scope, planned: Sequence[int]) -> int:
+    schedule = _seen(tx, schedule_id, scope)
+    schedule_rows.check_backfill(schedule, planned)
+    after = _put(tx, schedule, Stream.MADE_UP, planned)
+    _save(tx, after)
+    return after.waiting - schedule.waiting
+
+
+def _fire(tx: Transaction, firing: Firing, submit: Submit) -> Sequence[Run]:
+    schedule = _find(tx, firing.schedule_id)
+    if schedule is None or schedule.plan.paused or schedule.version != firing.version:
+        return ()
+    schedule = replace(
+        schedule,
+        next_at=firing.next_at,
+        due_at=firing.due_at,
+        version=schedule.version + 1,
+        skipped_at=firing.skipped_at or schedule.skipped_at,
+        skipped_why=firing.skipped_why or schedule.skipped_why,
+    )
+    schedule = _put(tx, schedule, Stream.MADE_UP, firing.made_up)
+    if firing.live is not None:
+        schedule = _take(tx, schedule, firing.live)
+    if schedule.version % schedule_rows.TRIMMED_EVERY == 0:
+        schedule = _trim(tx, schedule)
+    return _proceed(tx, schedule, submit)
+
+
+def _proceed_by_id(tx: Transaction, schedule_id: str, submit: Submit) -> Sequence[Run]:
+    schedule = _find(tx, schedule_id)
+    if schedule is None or schedule.plan.paused:
+        return ()
+    return _proceed(tx, schedule, submit)
+
+
+add, change, remove, backfill = each(_add), each(_change), each(_remove), each(_backfill)
+fire, proceed = each(_fire), each(_proceed_by_id)
+
+
+def _take(tx: Transaction, schedule: Schedule, planned: int) -> Schedule:
+    """Put a live instant into its stream, as the overlap policy says."""
+    going_on = _going_on(tx, schedule.id, Stream.LIVE)
+    waiting = tx.rows(_WAITING, (schedule.id, Stream.LIVE))
+    match verdict(schedule.plan.overlap, len(going_on), len(waiting)):
+        case Verdict.SKIP:
+            return replace(schedule, skipped_at=planned, skipped_why=Skipped.OVERLAP)
+        case Verdict.FULL:
+            return replace(schedule, skipped_at=planned, skipped_why=Skipped.FULL)
+        case Verdict.CANCEL:
+            schedule = _cancel_old(tx, schedule, going_on)
+        case Verdict.TAKE:
+            pass
+    return _put(tx, schedule, Stream.LIVE, (planned,))
+
+
+def _cancel_old(tx: Transaction, schedule: Schedule, going_on: Sequence[str]) -> Schedule:
+    request = CancelRequest(f"schedule:{schedule.id}", "The next run of its schedule has begun.")
+    # One that has ended in this moment needs it no more.
+    changes.cancel(tx, [(task_id, Scope(None), request) for task_id in going_on])
+    tx.execute(
+        "UPDATE schedule_runs INDEXED BY schedule_runs_open SET open = 0 "
+        "WHERE schedule_id = ? AND stream = ? AND open = 1 "
+        "AND task_id IS NOT NULL",
+        (schedule.id, Stream.LIVE),
+    )
+    dropped = tx.rows(_DROP, (schedule.id, Stream.LIVE))
+    return replace(schedule, waiting=schedule.waiting - len(dropped))
+
+
+def _put(tx: Transaction, schedule: Schedule, stream: Stream, planned: Sequence[int]) -> Schedule:
+    """Let runs wait that nobody has taken."""
+    for instant in planned:
+        if schedule.waiting >= WAITING_MOST:
+            return replace(schedule, skipped_at=instant, skipped_why=Skipped.FULL)
+        new = len(tx.rows(_RUN, (schedule.id, instant, stream)))
+        schedule = replace(schedule, waiting=schedule.waiting + new)
+    return schedule
+
+
+def _proceed(tx: Transaction, schedule: Schedule, submit: Submit) -> Sequence[Run]:
+    runs = []
+    for stream in Stream:
+        waiting = tx.row(_WAITING, (schedule.id, stream)) if schedule.waiting else None
+        if waiting is None or _going_on(tx, schedule.id, stream):
+            continue
+        run = Run(schedule.id, waiting[0], str(uuid7()))
+        if _submitted(tx, schedule, run, submit):
+            runs.append(run)
+            schedule = replace(
+                schedule,
+                waiting=schedule.waiting - 1,
+                last_at=run.planned_at,
+                last_task=run.task_id,
+            )
+    _save(tx, schedule)
+    return runs
+
+
+def _submitted(tx: Transaction, schedule: Schedule, run: Run, submit: Submit) -> bool:
+    new = schedule_rows.task_of_run(schedule, run.planned_at, run.task_id)
+    (answer,) = submit(tx, [new])
+    if not isinstance(answer, Submitted):
+        # There is no room for it now: it goes on waiting.
+        return False
+    tx.execute(
+        "UPDATE schedule_runs SET task_id = ? WHERE schedule_id = ? AND planned_at = ?",
+        (run.task_id, run.schedule_id, run.planned_at),
+    )
+    return True
+
+
+def _going_on(tx: Transaction, schedule_id: str, stream: Stream) -> Sequence[str]:
+    """The tasks of a stream that are not over; the others are noted to be."""
+    rows = tx.rows(_GOING_ON, (schedule_id, stream))
+    for planned_at, _, status in rows:
+        # A task that is gone was over before it was pruned.
+        if status is None or Status(status) in SETTLED:
+            tx.execute(
+                "UPDATE schedule_runs SET open = 0 WHERE schedule_id = ? AND planned_at = ?",
+                (schedule_id, planned_at),
+            )
+    return [row[1] for row in rows if row[2] is not None and Status(row[2]) not in SETTLED]
+
+
+def _trim(tx: Transaction, schedule: Schedule) -> Schedule:
+    gone = [row[0] for row in tx.rows(_TRIM, (schedule.id, REMEMBERED))]
+    return replace(schedule, forgotten_at=max(gone, default=schedule.forgotten_at))
+
+
+def _save(tx: Transaction, schedule: Schedule) -> Schedule:
+    tx.execute(_UPDATE, (*row_of_schedule(schedule), schedule.id))
+    return schedule
+
+
+def _find(tx: Transaction, schedule_id: str) -> Schedule | None:
+    row = tx.row(f"SELECT {COLUMNS} FROM schedules WHERE id = ?", (schedule_id,))
+    return None if row is None else schedule_of(row)
+
+
+def _seen(tx: Transaction, schedule_id: str, scope: Scope) -> Schedule:
+    schedule = _find(tx, schedule_id)
+    if schedule is None or not schedule_rows.sees(scope, schedule):
+        raise schedule_rows.absent(schedule_id)
+    return schedule
