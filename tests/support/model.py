@@ -82,11 +82,11 @@ class Model:
             for tenant in tenants
         }
         turns = [
-            (places[tenant] + number * STRIDE, tenant, number)
+            (places[tenant] + number * STRIDE, self.places.get((lane, tenant), 0), tenant, number)
             for tenant, own in tenants.items()
             for number in range(len(own))
         ]
-        return [tenants[tenant][number] for _, tenant, number in sorted(turns)]
+        return [tenants[tenant][number] for _, _, tenant, number in sorted(turns)]
 
     def give_turns(self, lane: str, shared: bool, taken: Sequence[Task]) -> None:  # noqa: FBT001
         """The tenants of a lane move on, if they shared it."""

@@ -31,7 +31,8 @@ _SHARES: Final = f"""turn AS MATERIALIZED (
     )
 }, usable AS MATERIALIZED (
     SELECT q.lane, q.tenant, q.type, {STRIDE} / coalesce(r.weight, 1) AS stride,
-        greatest(coalesce(t.place, 0), coalesce(l.latest, 0)) AS place,
+        coalesce(t.place, 0) AS place,
+        greatest(coalesce(t.place, 0), coalesce(l.latest, 0)) AS start,
         dense_rank() OVER (PARTITION BY q.lane ORDER BY q.tenant) AS nth
     FROM queue AS q LEFT JOIN turns AS t ON t.lane = q.lane AND t.tenant = q.tenant
         LEFT JOIN lane_turns AS l ON l.lane = q.lane
@@ -39,7 +40,7 @@ _SHARES: Final = f"""turn AS MATERIALIZED (
     WHERE q.type = ANY($7::text[])
 ), crowd AS MATERIALIZED (SELECT lane, max(nth) AS tenants FROM usable GROUP BY lane
 ), ready AS (
-    SELECT u.lane, u.tenant, u.type, u.stride, u.place,
+    SELECT u.lane, u.tenant, u.type, u.stride, u.place, u.start,
         row_number() OVER (PARTITION BY u.lane, u.tenant ORDER BY c.score, c.task_id) - 1 AS nth
     FROM usable AS u JOIN crowd USING (lane) CROSS JOIN LATERAL (
         SELECT p.score, p.task_id FROM pool AS p
@@ -53,7 +54,7 @@ _SHARES: Final = f"""turn AS MATERIALIZED (
     SELECT lane, tenant, type, count(*) AS many FROM (
         SELECT f.lane, f.tenant, f.type FROM (
             SELECT lane, tenant, type, row_number() OVER (
-                PARTITION BY lane ORDER BY place + stride * nth, tenant, nth) AS nth
+                PARTITION BY lane ORDER BY start + stride * nth, place, tenant, nth) AS nth
             FROM ready) AS f JOIN turn ON turn.lane = f.lane
         ORDER BY turn.place + turn.stride * (f.nth - 1), turn.no LIMIT $8::integer) AS turns
     GROUP BY lane, tenant, type
