@@ -53,6 +53,7 @@ class NewTask(NamedTuple):
     tags: tuple[str, ...] = ()
     uploads: tuple[UploadRecord, ...] = ()
     idempotency: Idempotency | None = None
+    concurrency_key: str | None = None
 
 
 class Submitted(NamedTuple):

@@ -93,7 +93,8 @@ class Task:
     `ttl` is the default deadline's length, `deadline` the instant; `hard_deadline` says that a
     caller gave that instant. `ended_at` is when it became COMPLETED, CANCELLED or DEAD_LETTER.
     `saved_fence` is the fence of the last claim that saved something new; `lost_claims` counts
-    claims lost in a row without that, `waits` parks for somebody else's limit in a row.
+    claims lost in a row without that, `waits` parks for somebody else's limit in a row. Of the
+    tasks of a tenant with one `concurrency_key` only so many run at once as its rule says.
     """
 
     id: str
@@ -131,6 +132,7 @@ class Task:
     ended_at: int | None = None
     upload_bytes: int = 0
     trace_id: str = ""
+    concurrency_key: str | None = None
 
     def to(self, status: Status, **changes: Any) -> Self:
         """This task in another status; raises IllegalTransition where the table has no edge."""

@@ -28,6 +28,11 @@ _TRIES = 32
 """Looks of one claim behind tasks that are past their deadline."""
 
 
+def score(task: Task) -> tuple[int, str]:
+    """What orders the tasks of a tenant."""
+    return ((task.pooled_at or 0) - task.priority * 1000, task.id)
+
+
 @dataclass
 class Model:
     """Everything that the port lets one see."""
@@ -41,6 +46,7 @@ class Model:
     beats: dict[str, int] = field(default_factory=dict)
     places: dict[tuple[str, str], int] = field(default_factory=dict)
     latest: dict[str, int] = field(default_factory=dict)
+    holders: set[str] = field(default_factory=set)
     now: int = 0
 
     def pool(self, lane: str) -> list[Task]:
@@ -48,20 +54,35 @@ class Model:
         queued = [
             task
             for task in self.tasks.values()
-            if task.status is Status.QUEUED and task.lane == lane
+            if task.status is Status.QUEUED and task.lane == lane and not self.blocked(task)
         ]
-        return sorted(
-            queued, key=lambda task: ((task.pooled_at or 0) - task.priority * 1000, task.id)
-        )
+        return sorted(queued, key=score)
+
+    def blocked(self, task: Task) -> bool:
+        """Whether others hold the key of a task."""
+        return task.concurrency_key is not None and task.id not in self.holders
+
+    def hand_over(self) -> None:
+        """Keys go to whoever is next; one task of a tenant holds a key."""
+        in_line = [
+            task
+            for task in self.tasks.values()
+            if task.concurrency_key and task.status in {Status.QUEUED, Status.RUNNING}
+        ]
+        self.holders &= {task.id for task in in_line}
+        taken = {(t.tenant, t.concurrency_key) for t in in_line if t.id in self.holders}
+        for task in sorted(in_line, key=score):
+            if (task.tenant, task.concurrency_key) not in taken:
+                taken.add((task.tenant, task.concurrency_key))
+                self.holders.add(task.id)
 
     def position(self, task_id: str) -> int | None:
         """A task's place in its lane, from 1."""
         task = self.tasks[task_id]
         tenants = self.by_tenant(self.pool(task.lane))
-        own = tenants.pop(task.tenant, [])
-        if task not in own:
+        if task.status is not Status.QUEUED:
             return None
-        ahead = own.index(task)
+        ahead = sum(score(other) < score(task) for other in tenants.pop(task.tenant, []))
         return ahead + sum(min(len(others), ahead + 1) for others in tenants.values()) + 1
 
     @staticmethod
@@ -109,10 +130,11 @@ class Model:
             status=Status.PENDING, created_at=self.now, run_at=run_at, ttl=ttl,
             deadline=run_at + ttl if new.deadline is None else new.deadline,
             hard_deadline=new.deadline is not None, max_attempts=new.max_attempts,
-            priority=new.priority, trace_id=new.trace_id,
+            priority=new.priority, trace_id=new.trace_id, concurrency_key=new.concurrency_key,
         )  # fmt: skip
         self.inputs[new.id] = new.input
         self._apply(lifecycle.accepted(task, self.now))
+        self.hand_over()
         return self.tasks[new.id].status
 
     def claim(self, demand: Demand, turns: LaneTurns) -> list[str]:
@@ -132,6 +154,7 @@ class Model:
             for task in chosen:
                 if task.deadline <= self.now:
                     self._apply(lifecycle.expired(task, self.now))
+            self.hand_over()
             in_time = [task.id for task in chosen if task.deadline > self.now]
             if in_time or not chosen:
                 return in_time
@@ -172,6 +195,7 @@ class Model:
         if note is not None:
             self.progress(lease, note)
         self._settle(self.tasks[lease.task_id], outcome)
+        self.hand_over()
 
     def _settle(self, task: Task, outcome: Outcome) -> None:
         self._apply(lifecycle.settled(task, outcome, self.now))
@@ -209,6 +233,7 @@ class Model:
         if left < 0:
             raise NotFound("model")
         self._apply(change)
+        self.hand_over()
         del steps[left:]
         if resume.input is not None:
             self.inputs[task_id] = resume.input
@@ -242,18 +267,21 @@ class Model:
         ]
         for task in held:
             self._settle(task, lifecycle.loss(task, Blame.UNKNOWN, self.now))
+        self.hand_over()
         return silent, {task.id for task in held}
 
     def _each(self, change: Callable[[Task], Change | None]) -> int:
         changes = [found for task in self.tasks.values() if (found := change(task)) is not None]
         for found in changes:
             self._apply(found)
+        self.hand_over()
         return len(changes)
 
     def _change(self, task_id: str, change: Callable[[Task], Change | None]) -> None:
         found = change(self.tasks[task_id])
         if found is not None:
             self._apply(found)
+            self.hand_over()
 
     def _apply(self, change: Change) -> None:
         task = change.task

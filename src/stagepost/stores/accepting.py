@@ -39,4 +39,5 @@ def task_of(new: NewTask, now: int) -> Task:
         run_at=max(run_at, now),
         upload_bytes=sum(upload.size for upload in new.uploads),
         trace_id=new.trace_id,
+        concurrency_key=new.concurrency_key,
     )

@@ -7,6 +7,7 @@ from stagepost.errors import LeaseLost, NotFound
 from stagepost.lifecycle import Change
 from stagepost.outcome import Failed
 from stagepost.records import Scope
+from stagepost.stores.postgres import keyed
 from stagepost.stores.postgres.rows import (
     MS,
     TASK_COLUMNS,
@@ -19,7 +20,17 @@ from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.rows import json
 from stagepost.task import Lease, Status, Task
 
-_FIXED: Final = {"id", "tenant", '"user"', "type", "lane", "created_at", "upload_bytes", "trace_id"}
+_FIXED: Final = {
+    "id",
+    "tenant",
+    '"user"',
+    "type",
+    "lane",
+    "created_at",
+    "upload_bytes",
+    "trace_id",
+    "concurrency_key",
+}
 _COUNT: Final = len(TASK_NAMES)
 
 PLACE_TYPES: Final = ("text", "text", "text", "bigint", "uuid", "bigint", "bigint", "boolean")
@@ -100,6 +111,7 @@ async def save(
     entered = [
         task for (before, _), task in zip(pairs, tasks, strict=True)
         if task.status is Status.QUEUED and before.status is not Status.QUEUED
+        and (task.concurrency_key is None or before.status in keyed.IN_LINE)
     ]  # fmt: skip
     left = [
         before for before, change in pairs
@@ -115,7 +127,22 @@ async def save(
         list(over),
         *_columns(6, (_failure_of(*failure) for failure in failures)),
     )
+    await keyed.moved(tx, *_in_and_out(pairs))
     announce(tx, pairs)
+
+
+def _in_and_out(pairs: Sequence[Pair]) -> tuple[list[Task], list[tuple[keyed.Key, str]]]:
+    """Keyed tasks that come into the line for their keys, and those that leave it."""
+    came, gone = [], []
+    for before, change in pairs:
+        task = change.task
+        if task.concurrency_key is not None:
+            was, is_now = before.status in keyed.IN_LINE, task.status in keyed.IN_LINE
+            if is_now and not was:
+                came.append(task)
+            elif was and not is_now:
+                gone.append((keyed.key_of(task), task.id))
+    return came, gone
 
 
 def facts_of(pairs: Iterable[Pair]) -> list[tuple[str, int, str, str]]:

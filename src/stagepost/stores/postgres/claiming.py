@@ -92,6 +92,11 @@ async def claim(
             return ()
         in_time = await _in_time(tx, found)
         claimed = [_claimed(record, lease_id) for record in in_time]
+        tx.keys = {
+            task.task_id: (task.tenant, record[-1])
+            for task, record in zip(claimed, in_time, strict=True)
+            if record[-1] is not None
+        }
         if claimed:
             _announce(tx, claimed)
             return claimed
@@ -141,7 +146,7 @@ def expired_if_queued(task: Task, now: int) -> Change | None:
 
 
 def _claimed(record: Any, lease_id: str) -> Claimed:
-    id_, fence, *rest = record[starting.ID :]
+    id_, fence, *rest, _ = record[starting.ID :]
     return Claimed(str(id_), fence, lease_id, *rest)
 
 

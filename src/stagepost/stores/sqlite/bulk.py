@@ -22,7 +22,7 @@ from stagepost.errors import Conflict
 from stagepost.outcome import Succeeded
 from stagepost.records import Checkpoint, ProgressNote
 from stagepost.stores.rows import json, mended
-from stagepost.stores.sqlite import changes
+from stagepost.stores.sqlite import changes, keyed
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import Lease
 
@@ -174,6 +174,7 @@ def _succeed(tx: Transaction, arguments: list[Fenced]) -> list[Conflict | None]:
     owners = _write(tx, _RESULTS, arguments)
     done = [lease.task_id for lease, _, _ in arguments if owners is None or lease.task_id in owners]
     tx.count("completed", [tx.ended(task_id) for task_id in done])
+    keyed.left(tx, done)
     for lease, outcome, _ in arguments:
         blob = outcome.result.blob
         if blob is not None and (owners is None or lease.task_id in owners):

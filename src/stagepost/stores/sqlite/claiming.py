@@ -17,7 +17,7 @@ from stagepost.rules import NO_RULES, Rules
 from stagepost.stores import choosing
 from stagepost.stores.choosing import Queue, Room, Row, Standing
 from stagepost.stores.rows import json
-from stagepost.stores.sqlite import changes, queues, ruling
+from stagepost.stores.sqlite import changes, keyed, queues, ruling
 from stagepost.stores.sqlite.transaction import Transaction
 
 _LATE_ROUNDS: Final = 32
@@ -166,6 +166,7 @@ def _in_time(tx: Transaction, chosen: list[Row]) -> list[Row]:
     if not late:
         return chosen
     changes.apply_each(tx, late, lifecycle.expired)
+    keyed.hand_over(tx)
     return [row for row in chosen if row[5] > tx.now]
 
 

@@ -30,6 +30,8 @@ class Transaction:
         """Facts by (type, lane, kind); see Committed."""
         self.pooled = False
         """Set when something was put into the pool."""
+        self.keys: set[tuple[str, str]] = set()
+        """(tenant, key) of concurrency keys for which somebody may be next."""
         self.held_back = False
         """Set when a claim found something that a rule holds back."""
 

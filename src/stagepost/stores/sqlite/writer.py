@@ -22,7 +22,7 @@ import apsw
 from stagepost.bus import Committed
 from stagepost.clock import Clock
 from stagepost.errors import QueueFull, StoreBroken, StoreUnavailable
-from stagepost.stores.sqlite import refusals
+from stagepost.stores.sqlite import keyed, refusals
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.folder import Place
 from stagepost.stores.sqlite.intents import Inbox, Intent, Kind
@@ -207,6 +207,7 @@ class Writer:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             results = apply(transaction, others)
+            keyed.hand_over(transaction)
             # What a rule held back may start once something else has ended.
             wanting = self._standing if transaction.pooled or self._held_back else claims
             served = apply(transaction, [intent for intent in wanting if not intent.abandoned])
