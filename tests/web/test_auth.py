@@ -22,7 +22,8 @@ PROTECTED = [(*route, role) for route, role in ROLES.items() if role is not None
 
 def concrete(path: str) -> str:
     """A path of a template."""
-    filled = {"{task_id}": TASK, "{type}": "echo", "{name}": "a", "{key_id}": TASK}
+    filled = {"{task_id}": TASK, "{type}": "echo", "{name}": "a", "{key_id}": TASK,
+              "{lane}": "batch", "{tenant}": "acme"}  # fmt: skip
     for part, value in filled.items():
         path = path.replace(part, value)
     return path

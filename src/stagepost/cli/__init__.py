@@ -12,6 +12,7 @@ from stagepost.cli.dead_letters import dead_letters_app
 from stagepost.cli.dev import dev_app
 from stagepost.cli.exits import Exit, complain
 from stagepost.cli.keys import keys_app
+from stagepost.cli.rules import lanes_app, tenants_app, types_app
 from stagepost.errors import StagepostError
 from stagepost.remote import Unreachable
 
@@ -45,7 +46,9 @@ app.command(name="show")(tasks.show_task)
 app.command()(tasks.events)
 app.command()(tasks.cancel)
 app.add_typer(dead_letters_app, name="dead-letters")
-app.command()(server.lanes)
+app.add_typer(lanes_app, name="lanes")
+app.add_typer(types_app, name="types")
+app.add_typer(tenants_app, name="tenants")
 app.command()(server.workers)
 app.add_typer(keys_app, name="keys")
 app.command()(doctor.doctor)
