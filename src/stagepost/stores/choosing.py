@@ -23,6 +23,9 @@ from stagepost.rules import RuleKind, Rules
 STRIDE: Final = 1_000_000
 """One task's step of a tenant of weight 1."""
 
+FORGOTTEN: Final = 1_000 * STRIDE
+"""A tenant so far behind the latest turn has been idle for long; its place need not be kept."""
+
 READS_PER_SLOT: Final = 4
 
 

@@ -9,7 +9,7 @@ from stagepost.choice import LaneTurns
 from stagepost.lifecycle import Change
 from stagepost.outcome import Drained
 from stagepost.records import Claimed, Demand
-from stagepost.stores.choosing import READS_PER_SLOT, STRIDE
+from stagepost.stores.choosing import FORGOTTEN, READS_PER_SLOT, STRIDE
 from stagepost.stores.postgres import careful, changes, queues, starting
 from stagepost.stores.postgres.rows import MS
 from stagepost.stores.postgres.ruling import KnownRules
@@ -187,10 +187,21 @@ ON CONFLICT (lane) DO UPDATE SET latest = greatest(l.latest, excluded.latest)"""
 """A lost one makes nothing worse than a turn more for somebody, so no disk is waited for."""
 
 
+_FORGET: Final = f"""
+DELETE FROM turns WHERE ctid = ANY(ARRAY(
+    SELECT t.ctid FROM lane_turns AS l CROSS JOIN LATERAL (
+        SELECT t.ctid FROM turns AS t WHERE t.lane = l.lane AND t.place < l.latest - {FORGOTTEN}
+        ORDER BY t.place LIMIT 4 FOR UPDATE SKIP LOCKED) AS t
+    WHERE l.lane = ANY($1::text[])))"""
+"""Each claim forgets a few that have long been idle, so the table stays bounded."""
+
+
 async def advance(tx: Transaction, taken: Counter[tuple[str, str]]) -> None:
     """The tenants of shared lanes move on by what each was given: (lane, tenant) and how many.
 
     Not in the claim's own transaction, where the claims of other workers would wait for its end.
     """
     rows = [(lane, tenant, many) for (lane, tenant), many in sorted(taken.items())]
-    await tx.connection.execute(_ADVANCE, *map(list, zip(*rows, strict=True)))
+    lanes, tenants, many = map(list, zip(*rows, strict=True))
+    await tx.connection.execute(_ADVANCE, lanes, tenants, many)
+    await tx.connection.execute(_FORGET, lanes)

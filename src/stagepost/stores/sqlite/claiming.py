@@ -43,6 +43,11 @@ _ADVANCE_LANE: Final = """
 INSERT INTO lane_turns (lane, latest) VALUES (?1, ?2)
 ON CONFLICT DO UPDATE SET latest = excluded.latest"""
 
+_FORGET: Final = """
+DELETE FROM turns WHERE (lane, tenant) IN (
+    SELECT lane, tenant FROM turns WHERE lane = ?1 AND place < ?2 ORDER BY place LIMIT 4)"""
+"""Each claim forgets a few that have long been idle, so the table stays bounded."""
+
 _LEAVE_POOL: Final = """
 DELETE FROM pool
 WHERE lane = ?1 AND tenant = ?2 AND type = ?3 AND (score, task_id) <= (?4, ?5)"""
@@ -159,6 +164,7 @@ def _keep(
         spent = many * choosing.STRIDE // weights[tenant]
         tx.execute(_ADVANCE, (lane, tenant, standing.places[tenant], spent))
     tx.execute(_ADVANCE_LANE, (lane, standing.latest))
+    tx.execute(_FORGET, (lane, standing.latest - choosing.FORGOTTEN))
 
 
 def _in_time(tx: Transaction, chosen: list[Row]) -> list[Row]:
