@@ -103,11 +103,12 @@ def test_a_queue_without_room_is_not_read_and_one_with_little_only_as_far() -> N
 def test_what_is_not_admitted_spends_no_turn() -> None:
     turns = LaneTurns({LANE: 1, "batch": 1})
     room = Room(Rules([Rule(RuleKind.TENANT, "acme", concurrency=2)]), {})
-    batch = [["batch", *row[1:]] for row in rows("bolt", 9)]
+    batch: list[Row] = [["batch", *row[1:]] for row in rows("bolt", 9)]
     chosen = turns.choose({LANE: rows("acme", 9), "batch": batch}, 6, room.admits)
     assert Counter(row[1] for row in chosen) == {"acme": 2, "bolt": 4}
     # Lanes are as far as what they were given.
-    after = turns.choose({LANE: rows("other", 9), "batch": batch}, 4)
+    offer: dict[str, list[Row]] = {LANE: rows("other", 9), "batch": batch}
+    after = turns.choose(offer, 4)
     assert Counter(row[0] for row in after)[LANE] >= 2
 
 
