@@ -10,7 +10,7 @@ import uuid_utils
 import uvloop
 
 from bench.completed import check_completed
-from bench.limit.writer import LANE, Row, Writer
+from bench.limit.writer import QUEUE, Row, Writer
 from bench.program import Measured, print_measured, scratch_folder
 from stagepost import interpreter
 
@@ -27,7 +27,7 @@ async def measure(folder: Path, tasks: int) -> Measured:
         nonlocal done
         done += finished
         if claimed:
-            writer.finish([[id_, 1, "null", 4, trace_id(id_), at] for _, _, id_ in claimed])
+            writer.finish([[id_, 1, "null", 4, trace_id(id_), at] for *_, id_ in claimed])
         if done == tasks:
             last_finished.set_result(time.perf_counter())
 
@@ -50,7 +50,8 @@ async def measure(folder: Path, tasks: int) -> Measured:
 async def _submitter(writer: Writer, numbers: range) -> None:
     for number in numbers:
         task = str(uuid_utils.uuid7())
-        who = (task, "local", "local", "noop", LANE)
+        lane, tenant, type_name = QUEUE
+        who = (task, tenant, "local", type_name, lane)
         await writer.submit([*who, f'{{"number":{number}}}', 4, 86_400_000, trace_id(task)])
 
 

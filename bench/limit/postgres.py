@@ -14,7 +14,7 @@ import uvloop
 
 from bench.limit import postgres_rows
 from bench.limit.__main__ import IN_FLIGHT, trace_id
-from bench.limit.writer import LANE
+from bench.limit.writer import QUEUE
 from bench.postgres_database import check_completed, fresh_database, hot_updates
 from bench.program import Measured, print_measured
 from stagepost.stores.postgres.address import address_of
@@ -92,7 +92,10 @@ class Limit:
         if not self._pooled:
             return False
         lease = str(uuid_utils.uuid7())
-        found = await backend.fetch(postgres_rows.CLAIM, LANE, MOST, lease, self._worker)
+        lane, *tenant_and_type = QUEUE
+        found = await backend.fetch(
+            postgres_rows.CLAIM, lane, MOST, lease, self._worker, *tenant_and_type
+        )
         self._pooled -= len(found)
         self._finishes.extend((id_, fence, "null") for id_, fence in found)
         self._news[2].set()
@@ -137,7 +140,8 @@ async def measure(tasks: int) -> Measured:
 async def _submitter(limit: Limit, numbers: range) -> None:
     for number in numbers:
         task = str(uuid_utils.uuid7())
-        who = (task, "local", "local", "noop", LANE)
+        lane, tenant, type_name = QUEUE
+        who = (task, tenant, "local", type_name, lane)
         await limit.submit((*who, f'{{"number":{number}}}', 4, 86_400_000, trace_id(task)))
 
 

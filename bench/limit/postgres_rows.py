@@ -15,8 +15,8 @@ WITH r AS (
     SELECT id, tenant, "user", type, lane, 'QUEUED', ms, ms + ttl, ttl, max_attempts, ms, ms, 1,
         trace_id, input FROM r, n
 ), p AS (
-    INSERT INTO pool (lane, score, task_id, type, deadline, pooled_at, hard)
-    SELECT lane, ms, id, type, ms + ttl, ms, false FROM r, n
+    INSERT INTO pool (lane, tenant, type, score, task_id, deadline, pooled_at, hard)
+    SELECT lane, tenant, type, ms, id, ms + ttl, ms, false FROM r, n
 )
 INSERT INTO events (task_id, seq, kind, data, at)
 SELECT id, 1, 'queued', '{"reason":"submitted"}', ms FROM r, n
@@ -25,8 +25,8 @@ SELECT id, 1, 'queued', '{"reason":"submitted"}', ms FROM r, n
 CLAIM = """
 WITH n AS MATERIALIZED (SELECT now_ms() AS ms), gone AS (
     DELETE FROM pool WHERE ctid = ANY(ARRAY(
-        SELECT ctid FROM pool WHERE lane = $1 ORDER BY score, task_id LIMIT $2
-        FOR UPDATE SKIP LOCKED)) RETURNING task_id
+        SELECT ctid FROM pool WHERE lane = $1 AND tenant = $5 AND type = $6
+        ORDER BY score, task_id LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING task_id
 ), started AS (
     UPDATE tasks SET status = 'RUNNING', fence = fence + 1, lease_id = $3, worker_id = $4,
         pooled_at = NULL, started_at = n.ms, seq = 2

@@ -23,7 +23,7 @@ SELECT value->>0, value->>1, value->>2, value->>3, value->>4, 'QUEUED', :now, :n
 FROM json_each(:rows)
 """,
     """
-INSERT INTO pool SELECT value->>4, :now, value->>0, value->>3, :now + (value->>7), 0
+INSERT INTO pool SELECT value->>4, value->>1, value->>3, :now, value->>0, :now + (value->>7), 0
 FROM json_each(:rows)
 """,
     """
@@ -32,24 +32,25 @@ FROM json_each(:rows)
 """,
 )
 
-# What can be claimed, as rows of: lane, score, id.
+# What can be claimed of a lane, tenant and type, as rows of: these, score, id.
 READY = """
-SELECT json_group_array(json_array(lane, score, task_id))
-FROM (SELECT lane, score, task_id FROM pool WHERE lane = :lane ORDER BY score, task_id LIMIT :most)
+SELECT json_group_array(json_array(:lane, :tenant, :type, score, task_id))
+FROM (SELECT score, task_id FROM pool WHERE lane = :lane AND tenant = :tenant AND type = :type
+    ORDER BY score, task_id LIMIT :most)
 """
 
 CLAIM = (
     """
-DELETE FROM pool WHERE (lane, score, task_id) IN
-    (SELECT value->>0, value->>1, value->>2 FROM json_each(:rows))
+DELETE FROM pool WHERE (lane, tenant, type, score, task_id) IN
+    (SELECT value->>0, value->>1, value->>2, value->>3, value->>4 FROM json_each(:rows))
 """,
     """
 UPDATE tasks SET status = 'RUNNING', fence = fence + 1, lease_id = :lease, worker_id = :worker,
     pooled_at = NULL, started_at = :now, seq = 2
-FROM json_each(:rows) WHERE tasks.id = value->>2 AND status = 'QUEUED'
+FROM json_each(:rows) WHERE tasks.id = value->>4 AND status = 'QUEUED'
 """,
     """
-INSERT INTO events SELECT value->>2, 2, 'started', '{"attempt":1}', :now FROM json_each(:rows)
+INSERT INTO events SELECT value->>4, 2, 'started', '{"attempt":1}', :now FROM json_each(:rows)
 """,
 )
 

@@ -15,7 +15,8 @@ import uuid_utils
 from bench.limit import schema
 from stagepost.stores.sqlite.schema import migrate
 
-LANE = "interactive"
+QUEUE = ("interactive", "local", "noop")
+"""The lane, tenant and type of all its tasks."""
 
 Row = list[Any]
 Future = asyncio.Future[None]
@@ -106,7 +107,10 @@ class Writer:
         self._loop.call_soon_threadsafe(self._tell, futures, ready, now, len(finishes))
 
     def _claim(self, connection: apsw.Connection, now: int) -> str:
-        bindings: dict[str, Any] = {"lane": LANE, "most": self._claim_most}
+        lane, tenant, type_name = QUEUE
+        bindings: dict[str, Any] = {
+            "lane": lane, "tenant": tenant, "type": type_name, "most": self._claim_most,
+        }  # fmt: skip
         rows: str = connection.execute(schema.READY, bindings).get
         lease = str(uuid_utils.uuid7())
         bindings = {"rows": rows, "now": now, "lease": lease, "worker": self._worker}

@@ -37,7 +37,8 @@ _LOOK_EVERY: Final = 0.5  # seconds, where no doorbell rings
 class Options:
     """How a task is run. Instants are ms since 1970, `delay` is seconds.
 
-    `priority` is seconds of head start over the tasks of the lane that came at the same moment.
+    `priority` is seconds of head start over the tenant's other tasks in the lane. Of its tasks with
+    one `concurrency_key` one runs at a time, or as many as the tenant's rule says.
     """
 
     lane: str | None = None
@@ -48,6 +49,7 @@ class Options:
     tags: tuple[str, ...] = ()
     trace_id: str | None = None
     idempotency: Idempotency | None = None
+    concurrency_key: str | None = None
 
 
 _PLAIN: Final = Options()
@@ -235,6 +237,7 @@ def _new_task(
         options.tags,
         tuple(uploads),
         options.idempotency,
+        options.concurrency_key,
     )
 
 

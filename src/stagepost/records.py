@@ -61,6 +61,7 @@ class NewTask(NamedTuple):
     tags: tuple[str, ...] = ()
     uploads: tuple[UploadRecord, ...] = ()
     idempotency: Idempotency | None = None
+    concurrency_key: str | None = None
     kin: Kin | None = None
 
 

@@ -13,6 +13,7 @@ from stagepost import codec
 from stagepost.closed import ClosedJsonSchema, closed_validator
 from stagepost.errors import CodeChanged, Invalid, UnknownType
 from stagepost.retry import Retry, seconds
+from stagepost.rules import MOST_CONCURRENCY
 from stagepost.upload import KNOWN, STORED, Known
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
@@ -23,7 +24,10 @@ _LANE: Final = re.compile(r"[a-z][a-z0-9-]{0,62}")
 
 @dataclass(frozen=True, slots=True)
 class TaskType:
-    """One registered type. `timeout` and `ttl` (the default deadline) are seconds."""
+    """One registered type. `timeout` and `ttl` (the default deadline) are seconds.
+
+    `concurrency` is how many of its tasks run at once in the whole fleet, None for any number.
+    """
 
     name: str
     handler: Callable[..., Any]
@@ -32,6 +36,7 @@ class TaskType:
     ttl: float
     retry: Retry
     killable: bool
+    concurrency: int | None
     input: TypeAdapter[Any]
     callers_input: SchemaValidator
     input_class: type[BaseModel] | None
@@ -165,13 +170,15 @@ class App:
         deadline: float | str = "24h",
         retry: Retry | None = None,
         cpu: bool = False,
+        concurrency: int | None = None,
     ) -> Callable[[Handler], Handler]:
         """Register the decorated function as the handler of a type.
 
         It takes a Context and one annotated input, and may be `async`. `timeout` is the running
         time of one claim; `deadline` the time from submit until the task must be done. A sync
         handler, and with `cpu=True` any, runs in a process of its own that can be killed; it must
-        stand at the top level of its module.
+        stand at the top level of its module. `concurrency` is how many tasks of the type run at
+        once on all workers together; an operator may set another number while they run.
         """
 
         def register(handler: Handler) -> Handler:
@@ -184,6 +191,7 @@ class App:
                     deadline=deadline,
                     retry=retry,
                     cpu=cpu,
+                    concurrency=concurrency,
                 )
             )
             return handler
@@ -223,12 +231,15 @@ def describe(
     deadline: float | str = "24h",
     retry: Retry | None = None,
     cpu: bool = False,
+    concurrency: int | None = None,
 ) -> TaskType:
     """A type with this handler. Raises ValueError and TypeError for what can't be one."""
     if not _TYPE.fullmatch(name):
         raise ValueError(f'"{name}" is no task type: use a-z, 0-9 and "-", 63 characters at most.')
     if not _LANE.fullmatch(lane):
         raise ValueError(f'"{lane}" is no lane: use a-z, 0-9 and "-", 63 characters at most.')
+    if concurrency is not None and not 1 <= concurrency <= MOST_CONCURRENCY:
+        raise ValueError(f"The concurrency of {name} is a number from 1 to {MOST_CONCURRENCY}.")
     killable = cpu or not inspect.iscoroutinefunction(handler)
     if killable and "<locals>" in handler.__qualname__:
         raise ValueError(
@@ -245,6 +256,7 @@ def describe(
         ttl=seconds(deadline),
         retry=retry or Retry(),
         killable=killable,
+        concurrency=concurrency,
         input=adapter,
         callers_input=closed_validator(adapter),
         input_class=_model(annotation),

@@ -96,7 +96,8 @@ class Task:
     While it is WAITING, `conditions` are what it waits for and `wait` is the one to be shown.
     `saved_fence` is the fence of the last claim that saved something new; `lost_claims` counts
     claims lost in a row without that, `waits` parks for somebody else's limit in a row.
-    A child has a `parent_id`, the batch it was started with, and its `place` in that, from 0.
+    A child has a `parent_id`, the batch it was started with, and its `place` in that, from 0. Of
+    the tasks of a tenant with one `concurrency_key` only so many run at once as its rule says.
     """
 
     id: str
@@ -138,6 +139,7 @@ class Task:
     parent_id: str | None = None
     batch_id: str | None = None
     place: int | None = None
+    concurrency_key: str | None = None
 
     def to(self, status: Status, **changes: Any) -> Self:
         """This task in another status; raises IllegalTransition where the table has no edge."""

@@ -9,6 +9,7 @@ import pytest
 
 from stagepost.outcome import Drained
 from stagepost.records import Filter, Idempotency, Scope
+from stagepost.stores.sqlite import queues
 from stagepost.stores.sqlite.folder import DATABASE
 from stagepost.task import Status
 from support.fences import artifact
@@ -98,3 +99,35 @@ def bindings(statement: str) -> tuple[None, ...]:
 def by_key(statement: str) -> bool:
     """The newest tasks of everybody are read from the end of the table, and cut."""
     return "ORDER BY id DESC LIMIT" in statement
+
+
+async def test_a_claim_reads_no_more_of_a_long_queue_than_it_takes(tmp_path: Path) -> None:
+    """Counted in steps of SQLite's machine, since a plan does not tell how far a search goes."""
+    database = tmp_path / "data" / DATABASE
+
+    async def steps_with(more: int) -> int:
+        async with a_world(open_sqlite, tmp_path / "data") as world:
+            for _ in range(more):
+                await world.submit(tenant="long", type="foreign")
+                await world.submit(tenant="long")
+            await world.submit(tenant="short")
+        connection = apsw.Connection(str(database))
+        steps = 0
+
+        def step() -> bool:
+            nonlocal steps
+            steps += 1
+            return False
+
+        connection.set_progress_handler(step, 1)
+        found = queues.behind(connection, "interactive", ("", ""), 100)
+        connection.close()
+        assert [queue[1:] for queue in found] == [
+            ("long", "foreign"),
+            ("long", "review"),
+            ("short", "review"),
+        ]
+        return steps
+
+    few = await steps_with(5)
+    assert await steps_with(200) <= few + 10

@@ -77,6 +77,7 @@ _tasks = st.fixed_dictionaries(
         "lane": st.just("batch"),
         "tenant": st.sampled_from(["acme", "bolt", "crane"]),
         "type": st.sampled_from(["review", "translate"]),
+        "concurrency_key": st.sampled_from(["k", "l"]),
         "priority": st.sampled_from([-5, 5, 3_600]),
         "delay": st.sampled_from([0.5, 60.0]),
         "deadline": st.sampled_from([1_000, 100_000]),

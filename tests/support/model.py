@@ -42,6 +42,11 @@ _TRIES = 32
 """Looks of one claim behind tasks that are past their deadline."""
 
 
+def score(task: Task) -> tuple[int, str]:
+    """What orders the tasks of a tenant."""
+    return ((task.pooled_at or 0) - task.priority * 1000, task.id)
+
+
 @dataclass
 class Model:
     """Everything that the port lets one see."""
@@ -59,6 +64,7 @@ class Model:
     begun: dict[tuple[str, str], int] = field(default_factory=dict)
     signals: dict[str, list[Signal]] = field(default_factory=dict)
     families: Families = field(default_factory=Families)
+    holders: set[str] = field(default_factory=set)
     now: int = 0
 
     def pool(self, lane: str) -> list[Task]:
@@ -66,20 +72,35 @@ class Model:
         queued = [
             task
             for task in self.tasks.values()
-            if task.status is Status.QUEUED and task.lane == lane
+            if task.status is Status.QUEUED and task.lane == lane and not self.blocked(task)
         ]
-        return sorted(
-            queued, key=lambda task: ((task.pooled_at or 0) - task.priority * 1000, task.id)
-        )
+        return sorted(queued, key=score)
+
+    def blocked(self, task: Task) -> bool:
+        """Whether others hold the key of a task."""
+        return task.concurrency_key is not None and task.id not in self.holders
+
+    def hand_over(self) -> None:
+        """Keys go to whoever is next; one task of a tenant holds a key."""
+        in_line = [
+            task
+            for task in self.tasks.values()
+            if task.concurrency_key and task.status in {Status.QUEUED, Status.RUNNING}
+        ]
+        self.holders &= {task.id for task in in_line}
+        taken = {(t.tenant, t.concurrency_key) for t in in_line if t.id in self.holders}
+        for task in sorted(in_line, key=score):
+            if (task.tenant, task.concurrency_key) not in taken:
+                taken.add((task.tenant, task.concurrency_key))
+                self.holders.add(task.id)
 
     def position(self, task_id: str) -> int | None:
         """A task's place in its lane, from 1."""
         task = self.tasks[task_id]
         tenants = self.by_tenant(self.pool(task.lane))
-        own = tenants.pop(task.tenant, [])
-        if task not in own:
+        if task.status is not Status.QUEUED:
             return None
-        ahead = own.index(task)
+        ahead = sum(score(other) < score(task) for other in tenants.pop(task.tenant, []))
         return ahead + sum(min(len(others), ahead + 1) for others in tenants.values()) + 1
 
     @staticmethod
@@ -100,11 +121,11 @@ class Model:
             for tenant in tenants
         }
         turns = [
-            (places[tenant] + number * STRIDE, tenant, number)
+            (places[tenant] + number * STRIDE, self.places.get((lane, tenant), 0), tenant, number)
             for tenant, own in tenants.items()
             for number in range(len(own))
         ]
-        return [tenants[tenant][number] for _, tenant, number in sorted(turns)]
+        return [tenants[tenant][number] for _, _, tenant, number in sorted(turns)]
 
     def give_turns(self, lane: str, shared: bool, taken: Sequence[Task]) -> None:  # noqa: FBT001
         """The tenants of a lane move on, if they shared it."""
@@ -121,6 +142,7 @@ class Model:
         """Accept a task."""
         self.inputs[new.id] = new.input
         self._apply(lifecycle.accepted(task_of(new, self.now), self.now))
+        self.hand_over()
         return self.tasks[new.id].status
 
     def claim(self, demand: Demand, turns: LaneTurns) -> list[str]:
@@ -140,6 +162,7 @@ class Model:
             for task in chosen:
                 if task.deadline <= self.now:
                     self._apply(lifecycle.expired(task, self.now))
+            self.hand_over()
             self._tell_parents()
             in_time = [task.id for task in chosen if task.deadline > self.now]
             if in_time or not chosen:
@@ -223,6 +246,7 @@ class Model:
         if note is not None:
             self.progress(lease, note)
         self._settle(self.tasks[lease.task_id], outcome)
+        self.hand_over()
         self._tell_parents()
 
     def spawn(self, lease: Lease, page: Page) -> None:
@@ -316,6 +340,7 @@ class Model:
         if how != "checkpoints":
             self.families.drop(task_id, cut, by)
         self._apply(change)
+        self.hand_over()
         del steps[left:]
         if how != "checkpoints":
             self.waits.pop(task_id, None)
@@ -357,6 +382,7 @@ class Model:
         ]
         for task in held:
             self._settle(task, lifecycle.loss(task, Blame.UNKNOWN, self.now))
+        self.hand_over()
         self._tell_parents()
         return silent, {task.id for task in held}
 
@@ -364,6 +390,7 @@ class Model:
         changes = [found for task in self.tasks.values() if (found := change(task)) is not None]
         for found in changes:
             self._apply(found)
+        self.hand_over()
         self._tell_parents()
         return len(changes)
 
@@ -371,6 +398,7 @@ class Model:
         found = change(self.tasks[task_id])
         if found is not None:
             self._apply(found)
+            self.hand_over()
 
     def _apply(self, change: Change) -> None:
         task, before = change.task, self.tasks.get(change.task.id)

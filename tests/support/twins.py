@@ -88,13 +88,15 @@ class Twins:
         self.compare_bells()
 
     async def compare_pool(self) -> None:
-        queued = [task.id for lane in LANES for task in self.model.pool(lane)]
+        tasks = self.model.tasks.values()
+        queued = [task.id for task in tasks if task.status is Status.QUEUED]
         views = await asyncio.gather(*map(self.world.view, queued))
         for view in views:
             assert view.position == self.model.position(view.task.id)
         for lane in await self.world.store.lanes(list(LANES)):
             pool = self.model.pool(lane.name)
-            assert lane.queued == len(pool)
+            in_lane = [task for task in tasks if task.lane == lane.name]
+            assert lane.queued == sum(task.status is Status.QUEUED for task in in_lane)
             if all(task.priority >= 0 for task in pool):
                 oldest = min((task.pooled_at or 0 for task in pool), default=None)
                 assert lane.oldest_pooled_at == oldest

@@ -28,6 +28,8 @@ def concrete(path: str) -> str:
         "{name}": "a",
         "{key_id}": TASK,
         "{schedule_id}": TASK,
+        "{lane}": "batch",
+        "{tenant}": "acme",
     }
     for part, value in filled.items():
         path = path.replace(part, value)

@@ -13,6 +13,7 @@ from stagepost.cli.dev import dev_app
 from stagepost.cli.exits import Exit, complain
 from stagepost.cli.keys import keys_app
 from stagepost.cli.limits import limits_app
+from stagepost.cli.rules import lanes_app, tenants_app, types_app
 from stagepost.cli.schedules import schedules_app
 from stagepost.errors import StagepostError
 from stagepost.remote import Unreachable
@@ -48,7 +49,9 @@ app.command()(tasks.events)
 app.command()(tasks.cancel)
 app.command()(signals.signal)
 app.add_typer(dead_letters_app, name="dead-letters")
-app.command()(server.lanes)
+app.add_typer(lanes_app, name="lanes")
+app.add_typer(types_app, name="types")
+app.add_typer(tenants_app, name="tenants")
 app.command()(server.workers)
 app.add_typer(limits_app, name="limits")
 app.add_typer(schedules_app, name="schedules")

@@ -1,16 +1,16 @@
-"""`stagepost lanes` and `workers`: what the server does now."""
+"""`stagepost workers`."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from stagepost.cli.asking import Json, Url, ask
 from stagepost.cli.listing import show_rows
-from stagepost.cli.output import age, duration, print_json, show, table
+from stagepost.cli.output import age, print_json
 from stagepost.cli.rows import Columns
 from stagepost.remote import Remote
 
 if TYPE_CHECKING:
-    from stagepost.web.schemas import Lane, Worker
+    from stagepost.web.schemas import Worker
 
 
 _WORKERS = Columns(
@@ -18,20 +18,6 @@ _WORKERS = Columns(
     narrow=("WORKER", "STATE", "RUNNING", "SLOTS"),
     below=("LANES", "AGE", "LAST BEAT", "VERSION"),
 )
-
-
-def lanes(url: Url = None, as_json: Json = False) -> None:
-    """Show the lanes: what waits, what runs, how fast."""
-
-    async def work(remote: Remote) -> "Sequence[Lane]":
-        return await remote.lanes()
-
-    found = ask(url, work)
-    if as_json:
-        print_json({"items": found, "next": None})
-        return
-    columns = ("LANE", "QUEUED", "RUNNING", "OLDEST", "IN/MIN", "OUT/MIN", "EMPTY IN", "")
-    show(table(columns, map(_lane, found)))
 
 
 def workers(url: Url = None, as_json: Json = False) -> None:
@@ -45,19 +31,6 @@ def workers(url: Url = None, as_json: Json = False) -> None:
         print_json({"items": found, "next": None})
         return
     show_rows(_WORKERS, map(_worker, found), "No workers.")
-
-
-def _lane(lane: "Lane") -> Sequence[object]:
-    return (
-        lane["name"],
-        lane["queued"],
-        lane["running"],
-        duration(lane["oldestQueuedSeconds"]),
-        lane["arrivalsPerMinute"],
-        lane["completionsPerMinute"],
-        duration(lane["etaSeconds"]),
-        "paused" if lane["paused"] else "",
-    )
 
 
 def _worker(worker: "Worker") -> Sequence[object]:

@@ -33,6 +33,9 @@ Tags = Annotated[
 IdempotencyKey = Annotated[
     str | None, typer.Option(help="The same key and content never make a second task.")
 ]
+ConcurrencyKey = Annotated[
+    str | None, typer.Option(help="Of the tasks with one such key only one runs at a time.")
+]
 Watch = Annotated[
     bool, typer.Option("--watch", help="Watch it until it ends; the exit code says how.")
 ]
@@ -49,6 +52,7 @@ def submit(
     deadline: Deadline = None,
     tags: Tags = None,
     idempotency_key: IdempotencyKey = None,
+    concurrency_key: ConcurrencyKey = None,
     watch: Watch = False,
     url: Url = None,
     as_json: Json = False,
@@ -57,8 +61,9 @@ def submit(
     check_instants(run_at=run_at, deadline=deadline)
     value = given_input(given)
     options = SubmitOptions(
-        lane, priority, delay, run_at, deadline, tuple(tags or ()), idempotency_key
-    )
+        lane, priority, delay, run_at, deadline, tuple(tags or ()), idempotency_key,
+        concurrency_key,
+    )  # fmt: skip
 
     async def work(remote: Remote) -> "Accepted":
         with usage():

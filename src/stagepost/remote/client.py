@@ -216,6 +216,25 @@ class Remote:
         lanes: Sequence[Lane] = (await self._get(f"{_API}/lanes"))["items"]
         return lanes
 
+    async def rule(
+        self, path: str, body: Mapping[str, Any] | None = None, *, change: str = ""
+    ) -> Any:
+        """A lane's, type's or tenant's rule, such as `lanes/batch`: read, replaced by a `body`.
+
+        `change` is `pause` or `resume`.
+        """
+        place = f"{_API}/" + "/".join(quote(part, safe="") for part in path.split("/", 1))
+        if change:
+            return await self._post(f"{place}/{change}", {})
+        if body is None:
+            return await self._get(place)
+        call = Call(method="PUT", path=place, make_body=lambda: {"json": body}, safe=True)
+        return await self._transport.json(call)
+
+    def rules(self, kind: str) -> AsyncIterator[Any]:
+        """All `types`, or the `tenants` for which something was set, with their rules."""
+        return self._all(f"{_API}/{kind}", {"limit": 200})
+
     async def workers(self) -> "Sequence[Worker]":
         """The workers now."""
         workers: Sequence[Worker] = (await self._get(f"{_API}/workers"))["items"]

@@ -15,6 +15,7 @@ class SubmitOptions:
     deadline: str | None = None
     tags: tuple[str, ...] = ()
     idempotency_key: str | None = None
+    concurrency_key: str | None = None
 
     def query(self) -> list[tuple[str, str]]:
         """Those that are given, under their names on the wire."""
@@ -24,6 +25,7 @@ class SubmitOptions:
             "delaySeconds": self.delay,
             "runAt": self.run_at,
             "deadline": self.deadline,
+            "concurrencyKey": self.concurrency_key,
         }
         given = [(name, f"{value}") for name, value in single.items() if value is not None]
         return given + [("tag", tag) for tag in self.tags]

@@ -43,4 +43,5 @@ def task_of(new: NewTask, now: int) -> Task:
         parent_id=parent_id,
         batch_id=batch_id,
         place=place,
+        concurrency_key=new.concurrency_key,
     )

@@ -5,7 +5,8 @@ Terms
     *place*   how far a tenant has come in a lane: STRIDE / weight for each task that it was given
               while others waited too. The one furthest behind is next.
     *latest*  the place from which a lane's last turn was taken. Whoever is behind it starts there:
-              a tenant that comes back from idleness has saved up nothing.
+              a tenant that comes back from idleness has saved up nothing. Of several that start
+              at one place the one that was furthest behind is first.
 
 Pure; both stores choose by it, and where one does so in a statement of its own, the conformance
 suite and the model hold it to this.
@@ -21,6 +22,9 @@ from stagepost.rules import RuleKind, Rules
 
 STRIDE: Final = 1_000_000
 """One task's step of a tenant of weight 1."""
+
+FORGOTTEN: Final = 1_000 * STRIDE
+"""A tenant so far behind the latest turn has been idle for long; its place need not be kept."""
 
 READS_PER_SLOT: Final = 4
 
@@ -167,15 +171,16 @@ def _in_turn(
         rows.sort(key=_score)
     if len(tenants) == 1:
         return next(iter(tenants.values()))
-    turns = [(standing.start(tenant), tenant, 0) for tenant in tenants]
+    places = standing.places
+    turns = [(standing.start(tenant), places.get(tenant, 0), tenant, 0) for tenant in tenants]
     heapify(turns)
     ordered: list[Row] = []
     while turns:
-        place, tenant, number = turns[0]
+        start, place, tenant, number = turns[0]
         ordered.append(tenants[tenant][number])
         if number + 1 < len(tenants[tenant]):
             stride = STRIDE // weights.get(tenant, 1)
-            heapreplace(turns, (place + stride, tenant, number + 1))
+            heapreplace(turns, (start + stride, place, tenant, number + 1))
         else:
             heappop(turns)
     return ordered

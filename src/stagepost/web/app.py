@@ -33,6 +33,7 @@ from stagepost.web.options import unknown_parameter
 from stagepost.web.parts import Parts
 from stagepost.web.problems import Disconnected, Fault, Kind, Problem, pointer, problem_of, sentence
 from stagepost.web.roles import ROLES
+from stagepost.web.rules import RuleRoutes
 from stagepost.web.schedules import ScheduleRoutes
 from stagepost.web.shared_limits import SharedLimitRoutes
 from stagepost.web.signals import SignalRoutes
@@ -72,6 +73,7 @@ def create_app(parts: Parts) -> Envelope:
         LaneRoutes(parts),
         SharedLimitRoutes(parts),
         ScheduleRoutes(parts),
+        RuleRoutes(parts),
         KeyRoutes(parts, keyring),
         HealthRoutes(parts, metrics),
         docs,

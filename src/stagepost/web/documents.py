@@ -149,7 +149,7 @@ def _submit_parameters(settings: Settings) -> list[dict[str, Any]]:
         _parameter(
             "priority",
             {"type": "integer", "minimum": -PRIORITY_MOST, "maximum": PRIORITY_MOST},
-            "Seconds of head start over tasks that come at the same moment.",
+            "Seconds of head start over the tenant's other tasks in the lane.",
         ),
         _parameter("runAt", _DATE_TIME, "Not before this instant."),
         _parameter(
@@ -166,6 +166,11 @@ def _submit_parameters(settings: Settings) -> list[dict[str, Any]]:
                 "items": {"type": "string", "minLength": 1, "maxLength": limits.tag_length},
             },
             "A word to find the task by; repeatable.",
+        ),
+        _parameter(
+            "concurrencyKey",
+            {"type": "string", "minLength": 1, "maxLength": limits.key_length},
+            "Of the tenant's tasks with one key only one runs at a time.",
         ),
         _header(
             "Idempotency-Key",

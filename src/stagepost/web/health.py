@@ -10,6 +10,7 @@ from typing import Final
 from starlette.responses import Response
 
 from stagepost.errors import LimiterUnavailable, Retryable, StagepostError, StoreUnavailable
+from stagepost.rules import RuleKind
 from stagepost.web.answers import Operation, answer, reads
 from stagepost.web.metrics import MEDIA_TYPE, Metrics
 from stagepost.web.parts import Check, Parts
@@ -77,7 +78,10 @@ class HealthRoutes:
         store = self._parts.store
         try:
             lanes = await store.lanes(list(self._parts.settings.lanes))
-            self._metrics.gauges(lanes, await store.workers(), self._parts.clock.now())
+            rules = await store.rules.find(RuleKind.LANE)
+            paused = {rule.name for rule in rules if rule.paused}
+            now = self._parts.clock.now()
+            self._metrics.gauges(lanes, await store.workers(), paused, now)
             self._metrics.schedules(await store.schedules.standing())
         except StoreUnavailable:
             self._metrics.store_down()

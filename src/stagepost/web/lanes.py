@@ -7,6 +7,7 @@ from fastapi import Query
 from starlette.responses import Response
 
 from stagepost.records import LaneRecord, WorkerRecord
+from stagepost.rules import RuleKind
 from stagepost.web import service_shapes, shapes
 from stagepost.web.answers import Operation, Page, answer, reads, sliced
 from stagepost.web.parts import Parts
@@ -32,8 +33,13 @@ class LaneRoutes:
         workers = await self._parts.store.workers()
         chosen, after = sliced(records, lambda record: record.name, query)
         now = self._parts.clock.now()
+        rules = await self._parts.store.rules.find(RuleKind.LANE)
+        paused = {rule.name for rule in rules if rule.paused}
         items = [
-            service_shapes.lane(record, now, self._slots(record, workers)) for record in chosen
+            service_shapes.lane(
+                record, now, self._slots(record, workers), paused=record.name in paused
+            )
+            for record in chosen
         ]
         return answer(shapes.page(items, after))
 

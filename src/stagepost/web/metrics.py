@@ -4,7 +4,7 @@ No label's values grow without bound: types are those that are registered, lanes
 that are configured, routes are path templates, methods and statuses come from fixed sets.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -35,6 +35,7 @@ TABLE: Final[Mapping[str, Row]] = {
         "gauge", ("lane",), "How long the first of them has waited; 0 when none waits."
     ),
     "stagepost_running_tasks": Row("gauge", ("lane",), "Tasks that run."),
+    "stagepost_lane_paused": Row("gauge", ("lane",), "1 while an operator has paused the lane."),
     "stagepost_workers": Row("gauge", (), "Workers that are alive."),
     "stagepost_worker_slots": Row("gauge", (), "How many tasks they can run at once."),
     "stagepost_http_requests_total": Row(
@@ -102,6 +103,7 @@ class Metrics:
             self._gauge("stagepost_limit_waiting"),
         ]
         self._limiter_up = self._gauge("stagepost_limiter_up")
+        self._paused = self._gauge("stagepost_lane_paused")
         self._workers = self._gauge("stagepost_workers")
         self._slots = self._gauge("stagepost_worker_slots")
         self._schedules = self._gauge("stagepost_schedules")
@@ -161,7 +163,11 @@ class Metrics:
         self._store_up.set(0)
 
     def gauges(
-        self, lanes: Sequence[LaneRecord], workers: Sequence[WorkerRecord], now: int
+        self,
+        lanes: Sequence[LaneRecord],
+        workers: Sequence[WorkerRecord],
+        paused: Collection[str],
+        now: int,
     ) -> None:
         """Fill in what the store knows at this instant."""
         self._store_up.set(1)
@@ -170,6 +176,7 @@ class Metrics:
             self._queued.labels(lane.name).set(lane.queued)
             self._oldest.labels(lane.name).set(max(0, now - oldest) / 1000)
             self._running.labels(lane.name).set(lane.running)
+            self._paused.labels(lane.name).set(lane.name in paused)
         self._workers.set(len(workers))
         self._slots.set(sum(worker.slots for worker in workers))
 

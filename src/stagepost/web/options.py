@@ -133,6 +133,13 @@ def _tags(name: str, texts: Sequence[str], limits: Limits) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 
+def _key(name: str, texts: Sequence[str], limits: Limits) -> str:
+    text = _one(name, texts)
+    if not (0 < len(text) <= limits.key_length and text.isprintable()):
+        raise invalid(f"{name} has 1 to {limits.key_length} printable characters.", parameter=name)
+    return text
+
+
 class _Parser(NamedTuple):
     """How one parameter becomes one field of Options."""
 
@@ -147,6 +154,7 @@ _PARSERS: Final[Mapping[str, _Parser]] = {
     "delaySeconds": _Parser("delay", _delay),
     "deadline": _Parser("deadline", _instant),
     "tag": _Parser("tags", _tags),
+    "concurrencyKey": _Parser("concurrency_key", _key),
 }
 
 NAMES: Final = tuple(_PARSERS)

@@ -213,6 +213,32 @@ class SharedLimit(TypedDict):
     waiting: int
 
 
+class LaneRule(TypedDict):
+    """What holds for a lane; `concurrency` null: any number of its tasks run at once."""
+
+    name: str
+    paused: bool
+    concurrency: int | None
+
+
+class TypeRule(TypedDict):
+    """What holds for a task type."""
+
+    name: str
+    lane: str
+    paused: bool
+    concurrency: int | None
+
+
+class TenantRule(TypedDict):
+    """What holds for a tenant; `keyConcurrency` counts its tasks of one concurrency key."""
+
+    tenant: str
+    weight: int
+    concurrency: int | None
+    keyConcurrency: int
+
+
 class Worker(TypedDict):
     """One life of a worker process."""
 

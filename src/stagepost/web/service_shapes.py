@@ -11,7 +11,7 @@ from stagepost.task import Task
 from stagepost.web.schemas import DryRun, Group, Key, KeyFacts, Lane, NewKey, SharedLimit, Worker
 
 
-def lane(record: LaneRecord, now: int, slots: int) -> Lane:
+def lane(record: LaneRecord, now: int, slots: int, *, paused: bool) -> Lane:
     """One lane; `slots` is how many tasks one worker of it runs at once.
 
     `etaSeconds` goes by the last minute and is null while the lane does not get emptier;
@@ -20,9 +20,9 @@ def lane(record: LaneRecord, now: int, slots: int) -> Lane:
     oldest = record.oldest_pooled_at
     return {
         "name": record.name,
-        # Lanes can't be paused yet, and nothing lies between a submit and the pool.
-        "paused": False,
+        "paused": paused,
         "queued": record.queued,
+        # Nothing lies between a submit and the pool.
         "pool": record.queued,
         "running": record.running,
         "oldestQueuedSeconds": None if oldest is None else max(0, now - oldest) // 1000,

@@ -8,6 +8,7 @@ from stagepost.errors import LeaseLost, NotFound
 from stagepost.lifecycle import Change
 from stagepost.outcome import Failed
 from stagepost.records import Scope
+from stagepost.stores.postgres import keyed
 from stagepost.stores.postgres.rows import (
     MS,
     TASK_COLUMNS,
@@ -22,7 +23,7 @@ from stagepost.task import CancelRequest, Lease, Status, Task
 
 _FIXED: Final = {
     "id", "tenant", '"user"', "type", "lane", "created_at", "upload_bytes", "trace_id", "parent_id",
-    "batch_id", "place",
+    "batch_id", "place", "concurrency_key",
 }  # fmt: skip
 _COUNT: Final = len(TASK_NAMES)
 
@@ -104,6 +105,7 @@ async def save(
     entered = [
         task for (before, _), task in zip(pairs, tasks, strict=True)
         if task.status is Status.QUEUED and before.status is not Status.QUEUED
+        and (task.concurrency_key is None or before.status in keyed.IN_LINE)
     ]  # fmt: skip
     left = [
         before for before, change in pairs
@@ -119,6 +121,7 @@ async def save(
         list(over),
         *_columns(6, (_failure_of(*failure) for failure in failures)),
     )
+    await keyed.moved(tx, *_in_and_out(pairs))
     announce(tx, pairs)
     await _tell_batches(tx, pairs)
     await cancel_children(
@@ -162,6 +165,20 @@ INSERT INTO cancelling (batch_id, request)
 SELECT b.id, r.request FROM unnest($1::uuid[], $2::text[]) AS r (id, request)
 JOIN batches AS b ON b.parent_id = r.id WHERE NOT b.detached
 ON CONFLICT DO NOTHING"""
+
+
+def _in_and_out(pairs: Sequence[Pair]) -> tuple[list[Task], list[tuple[keyed.Key, str]]]:
+    """Keyed tasks that come into the line for their keys, and those that leave it."""
+    came, gone = [], []
+    for before, change in pairs:
+        task = change.task
+        if task.concurrency_key is not None:
+            was, is_now = before.status in keyed.IN_LINE, task.status in keyed.IN_LINE
+            if is_now and not was:
+                came.append(task)
+            elif was and not is_now:
+                gone.append((keyed.key_of(task), task.id))
+    return came, gone
 
 
 def facts_of(pairs: Iterable[Pair]) -> list[tuple[str, int, str, str]]:

@@ -9,7 +9,7 @@ from stagepost.choice import LaneTurns
 from stagepost.lifecycle import Change
 from stagepost.outcome import Drained
 from stagepost.records import Claimed, Demand
-from stagepost.stores.choosing import READS_PER_SLOT, STRIDE
+from stagepost.stores.choosing import FORGOTTEN, READS_PER_SLOT, STRIDE
 from stagepost.stores.postgres import careful, changes, queues, starting
 from stagepost.stores.postgres.rows import MS
 from stagepost.stores.postgres.ruling import KnownRules
@@ -31,7 +31,8 @@ _SHARES: Final = f"""turn AS MATERIALIZED (
     )
 }, usable AS MATERIALIZED (
     SELECT q.lane, q.tenant, q.type, {STRIDE} / coalesce(r.weight, 1) AS stride,
-        greatest(coalesce(t.place, 0), coalesce(l.latest, 0)) AS place,
+        coalesce(t.place, 0) AS place,
+        greatest(coalesce(t.place, 0), coalesce(l.latest, 0)) AS start,
         dense_rank() OVER (PARTITION BY q.lane ORDER BY q.tenant) AS nth
     FROM queue AS q LEFT JOIN turns AS t ON t.lane = q.lane AND t.tenant = q.tenant
         LEFT JOIN lane_turns AS l ON l.lane = q.lane
@@ -39,7 +40,7 @@ _SHARES: Final = f"""turn AS MATERIALIZED (
     WHERE q.type = ANY($7::text[])
 ), crowd AS MATERIALIZED (SELECT lane, max(nth) AS tenants FROM usable GROUP BY lane
 ), ready AS (
-    SELECT u.lane, u.tenant, u.type, u.stride, u.place,
+    SELECT u.lane, u.tenant, u.type, u.stride, u.place, u.start,
         row_number() OVER (PARTITION BY u.lane, u.tenant ORDER BY c.score, c.task_id) - 1 AS nth
     FROM usable AS u JOIN crowd USING (lane) CROSS JOIN LATERAL (
         SELECT p.score, p.task_id FROM pool AS p
@@ -53,7 +54,7 @@ _SHARES: Final = f"""turn AS MATERIALIZED (
     SELECT lane, tenant, type, count(*) AS many FROM (
         SELECT f.lane, f.tenant, f.type FROM (
             SELECT lane, tenant, type, row_number() OVER (
-                PARTITION BY lane ORDER BY place + stride * nth, tenant, nth) AS nth
+                PARTITION BY lane ORDER BY start + stride * nth, place, tenant, nth) AS nth
             FROM ready) AS f JOIN turn ON turn.lane = f.lane
         ORDER BY turn.place + turn.stride * (f.nth - 1), turn.no LIMIT $8::integer) AS turns
     GROUP BY lane, tenant, type
@@ -91,6 +92,11 @@ async def claim(
             return ()
         in_time = await _in_time(tx, found)
         claimed = [_claimed(record, lease_id) for record in in_time]
+        tx.keys = {
+            task.task_id: (task.tenant, record[-1])
+            for task, record in zip(claimed, in_time, strict=True)
+            if record[-1] is not None
+        }
         if claimed:
             _announce(tx, claimed)
             return claimed
@@ -140,7 +146,7 @@ def expired_if_queued(task: Task, now: int) -> Change | None:
 
 
 def _claimed(record: Any, lease_id: str) -> Claimed:
-    id_, fence, *rest = record[starting.ID :]
+    id_, fence, *rest, _ = record[starting.ID :]
     return Claimed(str(id_), fence, lease_id, *rest)
 
 
@@ -181,10 +187,21 @@ ON CONFLICT (lane) DO UPDATE SET latest = greatest(l.latest, excluded.latest)"""
 """A lost one makes nothing worse than a turn more for somebody, so no disk is waited for."""
 
 
+_FORGET: Final = f"""
+DELETE FROM turns WHERE ctid = ANY(ARRAY(
+    SELECT t.ctid FROM lane_turns AS l CROSS JOIN LATERAL (
+        SELECT t.ctid FROM turns AS t WHERE t.lane = l.lane AND t.place < l.latest - {FORGOTTEN}
+        ORDER BY t.place LIMIT 4 FOR UPDATE SKIP LOCKED) AS t
+    WHERE l.lane = ANY($1::text[])))"""
+"""Each claim forgets a few that have long been idle, so the table stays bounded."""
+
+
 async def advance(tx: Transaction, taken: Counter[tuple[str, str]]) -> None:
     """The tenants of shared lanes move on by what each was given: (lane, tenant) and how many.
 
     Not in the claim's own transaction, where the claims of other workers would wait for its end.
     """
     rows = [(lane, tenant, many) for (lane, tenant), many in sorted(taken.items())]
-    await tx.connection.execute(_ADVANCE, *map(list, zip(*rows, strict=True)))
+    lanes, tenants, many = map(list, zip(*rows, strict=True))
+    await tx.connection.execute(_ADVANCE, lanes, tenants, many)
+    await tx.connection.execute(_FORGET, lanes)

@@ -230,7 +230,8 @@ class Engine:
         except InDoubt as error:
             self._doubtful.append((lease_id, error))
             raise
-        self._held.took(lease_id, {task.task_id: (task.type, task.lane) for task in claimed})
+        places = {task.task_id: (task.type, task.lane) for task in claimed}
+        self._held.took(lease_id, places, transaction.keys)
         self._held_back = transaction.held_back
         self._announce(transaction)
         if transaction.turns:

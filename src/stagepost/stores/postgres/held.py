@@ -1,10 +1,13 @@
 """Which claims this process has made and not ended yet."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 Place = tuple[str, str]
 """A task's type and lane."""
+
+Key = tuple[str, str]
+"""A tenant and a concurrency key of it."""
 
 
 class Held:
@@ -12,10 +15,13 @@ class Held:
 
     def __init__(self) -> None:
         self._leases: dict[str, dict[str, Place]] = {}
+        self.keys: dict[str, Key] = {}
+        """Of the tasks that have a concurrency key."""
 
-    def took(self, lease_id: str, places: dict[str, Place]) -> None:
+    def took(self, lease_id: str, places: dict[str, Place], keys: Mapping[str, Key]) -> None:
         """A claim was made."""
         self._leases[lease_id] = places
+        self.keys.update(keys)
 
     def place(self, lease_id: str, task_id: str) -> Place | None:
         """A task's type and lane; None when the claim was not made here."""
@@ -37,5 +43,6 @@ class Held:
             tasks = self._leases.get(lease_id)
             if tasks is not None:
                 tasks.pop(task_id, None)
+                self.keys.pop(task_id, None)
                 if not tasks:
                     del self._leases[lease_id]

@@ -11,7 +11,8 @@ from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.rows import MS
 
 _LANES: Final = f"""
-SELECT l.name, (SELECT count(*) FROM pool AS p WHERE p.lane = l.name), coalesce(r.many, 0),
+SELECT l.name, (SELECT count(*) FROM pool AS p WHERE p.lane = l.name)
+    + (SELECT count(*) FROM keyed AS k WHERE k.lane = l.name AND NOT k.holds), coalesce(r.many, 0),
     {queues.OLDEST}
 FROM unnest($1::text[]) WITH ORDINALITY AS l (name, no) LEFT JOIN (
     SELECT t.lane, count(*) AS many FROM claims AS c CROSS JOIN LATERAL unnest(c.tasks) AS u (id)
@@ -77,13 +78,20 @@ async def anything_due(db: Backend, last: int) -> bool:
 
 
 async def late(db: Backend, instant: int, limit: int) -> list[str]:
-    """Pooled tasks past an explicit deadline."""
-    statement = """SELECT task_id FROM pool WHERE hard AND deadline <= $1::bigint
+    """Queued tasks past an explicit deadline, in the pool or blocked by their key."""
+    statement = """
+        (SELECT task_id, deadline FROM pool WHERE hard AND deadline <= $1::bigint
+            ORDER BY deadline LIMIT $2::bigint)
+        UNION ALL
+        (SELECT task_id, deadline FROM keyed WHERE NOT holds AND hard AND deadline <= $1::bigint
+            ORDER BY deadline LIMIT $2::bigint)
         ORDER BY deadline LIMIT $2::bigint"""
     return [str(row[0]) for row in await db.fetch(statement, instant, limit)]
 
 
 async def late_by_default(db: Backend, instant: int, limit: int) -> list[str]:
-    """Pooled tasks past any deadline; reads the whole pool."""
-    statement = "SELECT task_id FROM pool WHERE deadline <= $1::bigint LIMIT $2::bigint"
+    """Queued tasks past any deadline; reads the whole pool."""
+    statement = """SELECT task_id FROM pool WHERE deadline <= $1::bigint
+        UNION ALL SELECT task_id FROM keyed WHERE NOT holds AND deadline <= $1::bigint
+        LIMIT $2::bigint"""
     return [str(row[0]) for row in await db.fetch(statement, instant, limit)]

@@ -15,7 +15,7 @@ _TYPES: Final = {
     **dict.fromkeys(("id", "lease_id", "worker_id", "parent_id", "batch_id"), "uuid"),
     **dict.fromkeys(
         ("tenant", "user", "type", "lane", "status", "step", "wait", "conditions", "cancel",
-         "failure_kind", "error_message", "trace_id"), "text",
+         "failure_kind", "error_message", "trace_id", "concurrency_key"), "text",
     ),
     **dict.fromkeys(
         ("created_at", "deadline", "ttl", "run_at", "due_at", "pooled_at", "waiting_since",

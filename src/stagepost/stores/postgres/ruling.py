@@ -7,6 +7,7 @@ from typing import Any, Final
 from uuid_utils import uuid7
 
 from stagepost.rules import NO_RULES, Rule, RuleKind, Rules
+from stagepost.stores.postgres import keyed
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.transaction import Transaction
 
@@ -88,6 +89,8 @@ async def _keep(tx: Transaction, rule: Rule, *, paused: bool) -> Rule:
         row = (kept.kind.value, kept.name, kept.weight, kept.concurrency, kept.key_concurrency)
         await tx.connection.execute(_KEEP, *row, kept.paused)
     await tx.connection.execute(_CHANGED, str(uuid7()))
+    if kept.kind is RuleKind.TENANT:
+        await keyed.let_in(tx, kept.name)
     return kept
 
 

@@ -14,7 +14,7 @@ from stagepost.errors import Conflict
 from stagepost.event import StepSaved
 from stagepost.outcome import Cancelled, Drained, Failed, Outcome, Succeeded, Waiting
 from stagepost.records import Artifact, Checkpoint, ProgressNote
-from stagepost.stores.postgres import changes, waking
+from stagepost.stores.postgres import changes, keyed, waking
 from stagepost.stores.postgres.answers import Intent
 from stagepost.stores.postgres.held import Held
 from stagepost.stores.postgres.rows import MS, known, mended, numbers, texts, unfolded, uuids
@@ -104,7 +104,9 @@ SELECT n.ms, CASE WHEN (SELECT count(*) FROM done) < $9::integer
     THEN ARRAY(SELECT id FROM done) END, EXISTS (SELECT FROM done WHERE batch_id IS NOT NULL)
 FROM n"""
 
-_PLACES: Final = "SELECT id, type, lane FROM tasks WHERE id = ANY($1::uuid[])"
+_PLACES: Final = (
+    "SELECT id, type, lane, tenant, concurrency_key FROM tasks WHERE id = ANY($1::uuid[])"
+)
 
 _ATTACH: Final = f"""
 WITH old AS (
@@ -167,7 +169,7 @@ def second_ends(batch: list[Intent]) -> list[Intent]:
 
 async def write(tx: Transaction, writes: Sequence[Write], held: Held) -> list[Answer]:
     """Write a batch; answers None where it was done."""
-    if all(_is_plain(each) for each in writes):
+    if all(_is_plain(each) for each in writes) and not _keyed(writes, held):
         return await _succeed(tx, writes, held)
     answers: dict[int, Answer] = {}
     async with tx.connection.transaction():
@@ -188,6 +190,10 @@ def _of(writes: Sequence[Write], *kinds: Kind) -> Numbered:
 
 def _is_plain(each: Write) -> bool:
     return type(each.what) is Succeeded and each.note is None and _sound(each.lease)
+
+
+def _keyed(writes: Sequence[Write], held: Held) -> bool:
+    return bool(held.keys) and any(each.lease.task_id in held.keys for each in writes)
 
 
 def _sound(lease: Lease) -> bool:
@@ -335,10 +341,15 @@ async def _announce(tx: Transaction, done: Sequence[Write], held: Held) -> None:
     leases = [each.lease for each in done]
     tx.events += [lease.task_id for lease in leases]
     places = {lease.task_id: held.place(lease.lease_id, lease.task_id) for lease in leases}
+    keys = [(held.keys[task_id], task_id) for task_id in places if task_id in held.keys]
     foreign = [task_id for task_id, place in places.items() if place is None]
     if foreign:
         rows = await tx.connection.fetch(_PLACES, foreign)
         places |= {str(row[0]): (row[1], row[2]) for row in rows}
+        keys += [((row[3], row[4]), str(row[0])) for row in rows if row[4] is not None]
+    if keys:
+        async with tx.connection.transaction():
+            await keyed.moved(tx, (), keys)
     tx.count("completed", [place for place in places.values() if place is not None])
 
 

@@ -21,7 +21,7 @@ START: Final = f"""gone AS (
     FROM gone, n WHERE t.id = gone.task_id AND t.status = 'QUEUED'
     RETURNING gone.lane AS from_lane, gone.score, t.id, t.fence, t.tenant, t."user", t.type, t.lane,
         t.attempt, t.max_attempts, t.deadline - n.ms AS time_left, t.progress, t.step,
-        t.saved_steps, t.lost_claims, t.waits, t.trace_id, t.seq, t.input
+        t.saved_steps, t.lost_claims, t.waits, t.trace_id, t.seq, t.input, t.concurrency_key
 ), told AS (
     INSERT INTO events (task_id, seq, kind, data, at)
     SELECT id, seq, 'started', '{{"attempt":' || attempt || '}}', n.ms FROM started, n
@@ -30,7 +30,7 @@ START: Final = f"""gone AS (
     SELECT $3::uuid, $2::uuid, array_agg(id) FROM started HAVING count(*) > 0
 ), found AS (
     SELECT false AS late, started.* FROM started UNION ALL
-    SELECT true, lane, score, task_id, NULL, tenant, {", ".join(["NULL"] * 14)} FROM chosen, n
+    SELECT true, lane, score, task_id, NULL, tenant, {", ".join(["NULL"] * 15)} FROM chosen, n
     WHERE deadline <= n.ms
 )
 SELECT n.ms, (SELECT count(*) FROM chosen) AS chosen, %s, found.*
@@ -38,5 +38,5 @@ FROM n LEFT JOIN found ON true ORDER BY found.score, found.id"""
 """Starts what is `chosen`; what is neither started nor late had left the pool, and is passed over.
 
 Answers the instant, how many were chosen, two more columns, and for each whether it is late, its
-lane and score, and the fields of Claimed.
+lane and score, the fields of Claimed but the lease, and the concurrency key.
 """

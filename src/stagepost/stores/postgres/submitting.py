@@ -9,7 +9,7 @@ from stagepost.errors import Conflict, IdempotencyMismatch
 from stagepost.lifecycle import Change
 from stagepost.records import NewTask, Submitted
 from stagepost.stores.accepting import FIRST_OPTION, IDEMPOTENCY_KEPT, is_plain, task_of
-from stagepost.stores.postgres import changes
+from stagepost.stores.postgres import changes, keyed
 from stagepost.stores.postgres.rows import (
     MS,
     TASK_NAMES,
@@ -207,10 +207,13 @@ async def _insert(tx: Transaction, news: list[NewTask], made: dict[str, Change])
         (replace(task, status=Status.PENDING), made[task.id]) for task in tasks if task.id in kept
     ]
     queued = [task for task in tasks if task.id in kept and task.status is Status.QUEUED]
+    free = [task for task in queued if task.concurrency_key is None]
+    if free:
+        await tx.connection.execute(_POOL, *_columns(map(changes.place_of, free)))
     if queued:
-        await tx.connection.execute(_POOL, *_columns(map(changes.place_of, queued)))
         facts = _columns(changes.facts_of(pairs))
         await tx.connection.execute(_EVENTS, tx.moment.last, *facts)
+    await keyed.moved(tx, [task for task in queued if task.concurrency_key is not None], ())
     changes.announce(tx, pairs)
     return kept
 

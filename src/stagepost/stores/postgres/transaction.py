@@ -65,6 +65,8 @@ class Transaction:
         """Lanes whose pool has got something."""
         self.turns: Counter[tuple[str, str]] = Counter()
         """What was claimed in lanes that tenants share, by (lane, tenant)."""
+        self.keys: dict[str, tuple[str, str]] = {}
+        """(tenant, key) of the claimed tasks that have a concurrency key."""
         self.held_back = False
         """A claim has found something that a rule holds back."""
         self.woken = False

@@ -22,7 +22,7 @@ from stagepost.errors import Conflict
 from stagepost.outcome import Succeeded
 from stagepost.records import Checkpoint, ProgressNote
 from stagepost.stores.rows import json, mended
-from stagepost.stores.sqlite import changes
+from stagepost.stores.sqlite import changes, keyed
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import Lease
 
@@ -182,6 +182,7 @@ def _succeed(tx: Transaction, arguments: list[Fenced]) -> list[Conflict | None]:
     if tx.value(_ANY_CHILDREN):
         for batch_id, many in tx.rows(_OF_BATCHES, (json(done),)):
             tx.child_changed(batch_id, -many, 0)
+    keyed.left(tx, done)
     for lease, outcome, _ in arguments:
         blob = outcome.result.blob
         if blob is not None and (owners is None or lease.task_id in owners):

@@ -12,7 +12,7 @@ from stagepost.outcome import Failed, Outcome, Waiting
 from stagepost.records import Artifact, NewTask, Rescue, Resume, Scope
 from stagepost.stores.redriving import EVERYTHING, LAST_ID, NOTHING, Cut, resume_data
 from stagepost.stores.rows import TASK_COLUMNS, TASK_FIELDS, json, row_of, task_of
-from stagepost.stores.sqlite import waking
+from stagepost.stores.sqlite import keyed, pooling, waking
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest, Lease, Status, Task
 
@@ -48,8 +48,10 @@ def insert(tx: Transaction, change: Change, new: NewTask) -> None:
     tx.execute(_INSERT, (*row_of(task), int(bool(new.tags)), new.input if inline else None))
     if not inline:
         tx.execute("INSERT INTO inputs VALUES (?, ?)", (task.id, new.input))
-    if task.status is Status.QUEUED:
-        _enter_pool(tx, task)
+    if task.status is Status.QUEUED and task.concurrency_key is None:
+        pooling.enter(tx, task)
+    elif task.concurrency_key is not None:
+        keyed.moved(tx, None, task)
     _append(tx, change)
 
 
@@ -60,9 +62,11 @@ def save(tx: Transaction, before: Task, change: Change) -> Task:
     if before.status is Status.RUNNING and task.status is not Status.RUNNING:
         tx.running.pop(task.id, None)
     if before.status is Status.QUEUED and task.status is not Status.QUEUED:
-        _leave_pool(tx, before)
+        pooling.leave(tx, before)
+    if task.concurrency_key is not None:
+        keyed.moved(tx, before, task)
     elif task.status is Status.QUEUED and before.status is not Status.QUEUED:
-        _enter_pool(tx, task)
+        pooling.enter(tx, task)
     if task.cancel is not None and before.cancel is None and task.status is Status.RUNNING:
         tx.cancels.append(task.id)
     if task.cancel is not None and before.cancel is None:
@@ -97,26 +101,6 @@ def _append(tx: Transaction, change: Change) -> None:
         tx.counts[change.task.type, change.task.lane, fact.kind] += 1
     if change.facts:
         tx.events.append(change.task.id)
-
-
-def _score(task: Task) -> int:
-    assert task.pooled_at is not None
-    return task.pooled_at - task.priority * 1000
-
-
-def _enter_pool(tx: Transaction, task: Task) -> None:
-    late = (task.deadline, int(task.hard_deadline))
-    row = (task.lane, task.tenant, task.type, _score(task), task.id, *late)
-    tx.execute("INSERT INTO pool VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-    tx.pooled = True
-
-
-def _leave_pool(tx: Transaction, task: Task) -> None:
-    tx.execute(
-        """DELETE FROM pool
-           WHERE lane = ? AND tenant = ? AND type = ? AND score = ? AND task_id = ?""",
-        (task.lane, task.tenant, task.type, _score(task), task.id),
-    )
 
 
 def keep_blob(tx: Transaction, key: str) -> None:

@@ -17,7 +17,7 @@ from stagepost.rules import NO_RULES, Rules
 from stagepost.stores import choosing
 from stagepost.stores.choosing import Queue, Room, Row, Standing
 from stagepost.stores.rows import json
-from stagepost.stores.sqlite import changes, queues, ruling
+from stagepost.stores.sqlite import changes, keyed, queues, ruling
 from stagepost.stores.sqlite.transaction import Transaction
 
 _LATE_ROUNDS: Final = 32
@@ -42,6 +42,11 @@ ON CONFLICT DO UPDATE SET place = excluded.place, spent = spent + excluded.spent
 _ADVANCE_LANE: Final = """
 INSERT INTO lane_turns (lane, latest) VALUES (?1, ?2)
 ON CONFLICT DO UPDATE SET latest = excluded.latest"""
+
+_FORGET: Final = """
+DELETE FROM turns WHERE (lane, tenant) IN (
+    SELECT lane, tenant FROM turns WHERE lane = ?1 AND place < ?2 ORDER BY place LIMIT 4)"""
+"""Each claim forgets a few that have long been idle, so the table stays bounded."""
 
 _LEAVE_POOL: Final = """
 DELETE FROM pool
@@ -159,6 +164,7 @@ def _keep(
         spent = many * choosing.STRIDE // weights[tenant]
         tx.execute(_ADVANCE, (lane, tenant, standing.places[tenant], spent))
     tx.execute(_ADVANCE_LANE, (lane, standing.latest))
+    tx.execute(_FORGET, (lane, standing.latest - choosing.FORGOTTEN))
 
 
 def _in_time(tx: Transaction, chosen: list[Row]) -> list[Row]:
@@ -166,6 +172,7 @@ def _in_time(tx: Transaction, chosen: list[Row]) -> list[Row]:
     if not late:
         return chosen
     changes.apply_each(tx, late, lifecycle.expired)
+    keyed.hand_over(tx)
     return [row for row in chosen if row[5] > tx.now]
 
 

@@ -14,8 +14,13 @@ COUNTED: Final = 10_000
 """Places counted at most; behind that a position is this number plus one."""
 
 _NEXT: Final = """
-SELECT tenant, type FROM pool WHERE lane = ?1 AND (tenant, type) > (?2, ?3)
-ORDER BY tenant, type LIMIT 1"""
+SELECT * FROM (SELECT tenant, type FROM pool WHERE lane = ?1 AND tenant = ?2 AND type > ?3
+    ORDER BY type LIMIT 1)
+UNION ALL
+SELECT * FROM (SELECT tenant, type FROM pool WHERE lane = ?1 AND tenant > ?2
+    ORDER BY tenant, type LIMIT 1)
+LIMIT 1"""
+"""As one comparison, (tenant, type) > (?2, ?3), it would read the whole queue that it leaves."""
 
 _AHEAD: Final = """
 SELECT count(*) FROM (SELECT 1 FROM pool

@@ -190,17 +190,27 @@ def uploads(db: apsw.Connection, tenant: str, upload_ids: Sequence[str]) -> Sequ
 
 
 def late(db: apsw.Connection, now: int, limit: int) -> Sequence[str]:
-    """Pooled tasks past an explicit deadline."""
+    """Queued tasks past an explicit deadline, in the pool or blocked by their key."""
     rows = db.execute(
-        "SELECT task_id FROM pool WHERE hard = 1 AND deadline <= ? ORDER BY deadline LIMIT ?",
+        """SELECT task_id FROM (SELECT * FROM (
+               SELECT task_id, deadline FROM pool WHERE hard = 1 AND deadline <= ?1
+               ORDER BY deadline LIMIT ?2)
+           UNION ALL SELECT * FROM (
+               SELECT task_id, deadline FROM keyed WHERE holds = 0 AND hard = 1 AND deadline <= ?1
+               ORDER BY deadline LIMIT ?2))
+           ORDER BY deadline LIMIT ?2""",
         (now, limit),
     )
     return [row[0] for row in rows]
 
 
 def late_by_default(db: apsw.Connection, now: int, limit: int) -> Sequence[str]:
-    """Pooled tasks past any deadline; reads the whole pool."""
-    rows = db.execute("SELECT task_id FROM pool WHERE deadline <= ? LIMIT ?", (now, limit))
+    """Queued tasks past any deadline; reads the whole pool."""
+    rows = db.execute(
+        """SELECT task_id FROM pool WHERE deadline <= ?1
+           UNION ALL SELECT task_id FROM keyed WHERE holds = 0 AND deadline <= ?1 LIMIT ?2""",
+        (now, limit),
+    )
     return [row[0] for row in rows]
 
 
@@ -212,6 +222,11 @@ def anything_due(db: apsw.Connection, now: int) -> bool:
     return found.fetchone() is not None
 
 
+_QUEUED: Final = """
+SELECT (SELECT count(*) FROM pool WHERE lane = ?1)
+    + (SELECT count(*) FROM keyed WHERE lane = ?1 AND holds = 0)"""
+
+
 def lanes(db: apsw.Connection, names: Sequence[str]) -> Sequence[LaneRecord]:
     """Each lane's backlog and running tasks."""
     running = dict(
@@ -219,7 +234,7 @@ def lanes(db: apsw.Connection, names: Sequence[str]) -> Sequence[LaneRecord]:
     )
     records = []
     for name in names:
-        queued = db.execute("SELECT count(*) FROM pool WHERE lane = ?", (name,)).get
+        queued = db.execute(_QUEUED, (name,)).get
         oldest = queues.oldest(db, name)
         records.append(LaneRecord(name, queued, running.get(name, 0), oldest))
     return records

@@ -14,6 +14,7 @@ VERSION: Final = "SELECT value FROM meta WHERE name = 'rules'"
 
 _RULE: Final = "SELECT kind, name, weight, concurrency, key_concurrency, paused FROM rules"
 _FORGET: Final = "DELETE FROM rules WHERE kind = ? AND name = ?"
+_BLOCKED_KEYS: Final = "SELECT DISTINCT tenant, key FROM keyed WHERE tenant = ? AND holds = 0"
 _KEEP: Final = "INSERT INTO rules VALUES (?, ?, ?, ?, ?, ?)"
 
 
@@ -60,6 +61,8 @@ def _keep(tx: Transaction, rule: Rule, *, paused: bool) -> Rule:
                int(kept.paused))  # fmt: skip
         tx.execute(_KEEP, row)
     tx.execute("INSERT OR REPLACE INTO meta VALUES ('rules', ?)", (str(uuid7()),))
+    if kept.kind is RuleKind.TENANT:
+        tx.keys.update(tx.rows(_BLOCKED_KEYS, (kept.name,)))
     # What it held back may be taken now.
     tx.pooled = True
     return kept

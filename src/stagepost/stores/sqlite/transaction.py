@@ -32,6 +32,8 @@ class Transaction:
         """How many children of a batch have settled, and failed, that it does not know of yet."""
         self.pooled = False
         """Set when something was put into the pool."""
+        self.keys: set[tuple[str, str]] = set()
+        """(tenant, key) of concurrency keys for which somebody may be next."""
         self.held_back = False
         """Set when a claim found something that a rule holds back."""
 

@@ -22,7 +22,7 @@ import apsw
 from stagepost.bus import Committed
 from stagepost.clock import Clock
 from stagepost.errors import QueueFull, StoreBroken, StoreUnavailable
-from stagepost.stores.sqlite import batches, refusals
+from stagepost.stores.sqlite import batches, keyed, refusals
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.folder import Place
 from stagepost.stores.sqlite.intents import Inbox, Intent, Kind
@@ -208,6 +208,7 @@ class Writer:
         try:
             results = apply(transaction, others)
             batches.tell_parents(transaction)
+            keyed.hand_over(transaction)
             # What a rule held back may start once something else has ended.
             wanting = self._standing if transaction.pooled or self._held_back else claims
             served = apply(transaction, [intent for intent in wanting if not intent.abandoned])

@@ -19,6 +19,7 @@ CREATE TABLE turns (
     spent bigint NOT NULL,
     PRIMARY KEY (lane, tenant)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+CREATE INDEX turns_by_place ON turns (lane, place);
 CREATE TABLE lane_turns (lane text COLLATE "C" PRIMARY KEY, latest bigint NOT NULL)
     WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 

@@ -28,6 +28,7 @@ CREATE TABLE turns (
     spent INTEGER NOT NULL,
     PRIMARY KEY (lane, tenant)
 ) WITHOUT ROWID;
+CREATE INDEX turns_by_place ON turns (lane, place);
 CREATE TABLE lane_turns (lane TEXT PRIMARY KEY, latest INTEGER NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE rules (
