@@ -4,7 +4,8 @@
     ├── Retryable              the same call may succeed later
     │   ├── StoreUnavailable   the disk is full, the database is away
     │   │   └── StoreBroken    a sync has failed; the process must be replaced
-    │   └── QueueFull          the store's writer has no room now
+    │   ├── QueueFull          the store's writer has no room now
+    │   └── TenantFull         its tenant has too many that wait
     ├── Terminal               the same call will never succeed
     │   ├── StoreRefused       the data folder can't be opened; its sentence has the remedy
     │   ├── UnknownType        no handler is registered for the type
@@ -15,7 +16,8 @@
     ├── Conflict               the state of the world forbids it now
     │   ├── LeaseLost          another claim owns the task; a late writer is refused
     │   ├── IllegalTransition  the state machine has no such edge
-    │   └── IdempotencyMismatch
+    │   ├── IdempotencyMismatch
+    │   └── IdempotencyInProgress
     └── HandlerError           what a handler raises; its message is shown to the user
         ├── InvalidInput
         ├── ContentPolicy
@@ -62,6 +64,10 @@ class QueueFull(Retryable):
     """The store's writer has no room for this call now."""
 
 
+class TenantFull(Retryable):
+    """The tenant has as many tasks that wait to start as it may have."""
+
+
 class StoreRefused(Terminal):
     """The store can't be opened; nothing in it was changed."""
 
@@ -104,6 +110,10 @@ class IllegalTransition(Conflict):
 
 class IdempotencyMismatch(Conflict):
     """The Idempotency-Key was used before, with other content."""
+
+
+class IdempotencyInProgress(Conflict):
+    """Another submit with the same Idempotency-Key has not ended yet."""
 
 
 class HandlerError(StagepostError):

@@ -27,13 +27,19 @@ from stagepost.store.accepting import Accepting
 from stagepost.store.claiming import Claiming
 from stagepost.store.keeping import Keeping
 from stagepost.store.keys import Keys
+from stagepost.store.quotas import Quotas
 from stagepost.store.reading import Reading
 
-__all__ = ["Accepting", "Claiming", "Keeping", "Keys", "Reading", "Store"]
+__all__ = ["Accepting", "Claiming", "Keeping", "Keys", "Quotas", "Reading", "Store"]
 
 
 class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     """The whole port."""
+
+    @property
+    def quotas(self) -> Quotas:
+        """What tenants may have."""
+        ...
 
     async def ping(self) -> None:
         """Return if the store can take writes now; raises StoreUnavailable with the reason."""

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from stagepost.errors import Conflict, IdempotencyMismatch, TenantFull
 from stagepost.records import NewTask
 from stagepost.task import Status, Task
 
@@ -39,4 +40,26 @@ def task_of(new: NewTask, now: int) -> Task:
         run_at=max(run_at, now),
         upload_bytes=sum(upload.size for upload in new.uploads),
         trace_id=new.trace_id,
+    )
+
+
+def key_taken(task_id: str) -> Conflict:
+    """The refusal of a redrive while another task holds the unique key."""
+    return Conflict(
+        f"Task {task_id} has the unique key of this one now; redrive this one when that is over."
+    )
+
+
+def other_content() -> IdempotencyMismatch:
+    """The refusal of a key that comes again with something else."""
+    return IdempotencyMismatch(
+        "This Idempotency-Key was used before with other content; use a new key."
+    )
+
+
+def tenant_full(limit: int) -> TenantFull:
+    """The refusal of a task for which its tenant has no room."""
+    return TenantFull(
+        f"The tenant has {limit} tasks that wait to start, as many as it may have; try again when "
+        "some have started."
     )

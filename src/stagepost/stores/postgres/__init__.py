@@ -39,6 +39,7 @@ from stagepost.stores.postgres.address import Address, address_of
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.opening import prepare
+from stagepost.stores.postgres.quota_rules import PostgresQuotas
 from stagepost.stores.postgres.settling import Kind, Write
 from stagepost.task import CancelRequest, Lease, Payload, Task
 
@@ -55,22 +56,30 @@ class PostgresStore:
         clock: Clock,
         committed: Callable[[Committed], None],
         first: Backend,
+        max_queued: int | None,
     ) -> None:
-        self._engine = Engine(address, clock, committed, first)
+        self._engine = Engine(address, clock, committed, first, max_queued)
+        self.quotas = PostgresQuotas(self._engine)
         self._scanned_at = 0
 
     @classmethod
     async def open(
-        cls, url: str, clock: Clock, committed: Callable[[Committed], None]
+        cls,
+        url: str,
+        clock: Clock,
+        committed: Callable[[Committed], None],
+        *,
+        max_queued: int | None = None,
     ) -> "PostgresStore":
         """Open `postgresql://USER:PASSWORD@HOST/DATABASE`, and bring its schema up to date.
 
         `?schema=NAME` names another schema than `stagepost`. `committed` is called after each
-        commit in the event loop in which the store was opened, and must return at once. Raises
-        StoreRefused with the remedy; the password is in no message.
+        commit in the event loop in which the store was opened, and must return at once.
+        `max_queued` is the quota of tenants without one of their own. Raises StoreRefused with the
+        remedy; the password is in no message.
         """
         address = address_of(url)
-        return cls(address, clock, committed, await prepare(address))
+        return cls(address, clock, committed, await prepare(address), max_queued)
 
     # Accepting
 

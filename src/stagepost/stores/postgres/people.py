@@ -7,7 +7,7 @@ import orjson
 from stagepost import lifecycle
 from stagepost.errors import NotFound
 from stagepost.records import Resume, Scope
-from stagepost.stores.postgres import changes
+from stagepost.stores.postgres import changes, unique
 from stagepost.stores.postgres.rows import MS, known
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.redriving import resume_data
@@ -55,6 +55,7 @@ async def redrive(
         if tx.again and await _is_redriven(tx, task, by):
             return task
         change = lifecycle.redriven(task, by, data, attempts, tx.moment.last)
+        await unique.hold_again(tx, task)
         await _forget_steps(tx, task_id, resume)
         if resume.input is not None:
             await tx.connection.execute(_INPUT, task_id, resume.input)

@@ -40,11 +40,13 @@ from stagepost.records import (
     WorkerRecord,
 )
 from stagepost.stores.rates import Rates
-from stagepost.stores.sqlite import bulk, changes, life, reading, submitting
+from stagepost.stores.sqlite import bulk, changes, life, reading
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.folder import DataFolder, Place, open_writer
 from stagepost.stores.sqlite.intents import Intent, Kind
+from stagepost.stores.sqlite.quotas import SqliteQuotas
 from stagepost.stores.sqlite.readers import Readers
+from stagepost.stores.sqlite.submitting import Submitting
 from stagepost.stores.sqlite.writer import Writer
 from stagepost.task import CancelRequest, Lease, Payload, Task
 
@@ -55,11 +57,19 @@ _SCAN_EVERY: Final = 60_000
 class SqliteStore:
     """The Store port over one data folder.
 
-    `committed` is called in the writer's thread after each commit; it must return at once. Raises
-    StoreRefused, with the remedy, when the folder can't be opened.
+    `committed` is called in the writer's thread after each commit; it must return at once.
+    `max_queued` is the quota of tenants without one of their own. Raises StoreRefused, with the
+    remedy, when the folder can't be opened.
     """
 
-    def __init__(self, folder: Path, clock: Clock, committed: Callable[[Committed], None]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        clock: Clock,
+        committed: Callable[[Committed], None],
+        *,
+        max_queued: int | None = None,
+    ) -> None:
         self._folder = DataFolder(folder)
         try:
             self._connection = open_writer(self._folder)
@@ -78,14 +88,14 @@ class SqliteStore:
         self._writer = Writer(self._connection, clock, announce, self._checkpointer, place)
         self._readers = Readers(self._folder.database)
         self._scanned_at = 0
+        self._submit = Submitting(max_queued).submit
+        self.quotas = SqliteQuotas(self._writer, self._readers, max_queued)
 
     # Accepting
 
     async def submit(self, new: NewTask) -> Submitted:
         """Accept a task."""
-        answer: Submitted = await self._writer.put(
-            Kind.SUBMIT, submitting.submit, new, len(new.input)
-        )
+        answer: Submitted = await self._writer.put(Kind.SUBMIT, self._submit, new, len(new.input))
         return answer
 
     async def stage(self, blob: str) -> None:

@@ -10,6 +10,7 @@ from stagepost.outcome import Failed, Outcome
 from stagepost.records import Artifact, NewTask, Rescue, Resume, Scope
 from stagepost.stores.redriving import resume_data
 from stagepost.stores.rows import TASK_COLUMNS, TASK_FIELDS, json, row_of, task_of
+from stagepost.stores.sqlite import unique
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest, Lease, Status, Task
 
@@ -217,11 +218,12 @@ def _redrive_one(
         return _absent(task_id)
     try:
         change = lifecycle.redriven(task, by, resume_data(resume), attempts, tx.now)
+        unique.hold_again(tx, task)
         _forget_steps(tx, task_id, resume)
     except (Conflict, NotFound) as error:
         return error
     if resume.input is not None:
-        _replace_input(tx, task_id, resume.input)
+        replace_input(tx, task_id, resume.input)
     return save(tx, task, change)
 
 
@@ -247,7 +249,8 @@ def _delete_steps(tx: Transaction, task_id: str, first: int) -> None:
     tx.execute("DELETE FROM steps WHERE task_id = ? AND n >= ?", (task_id, first))
 
 
-def _replace_input(tx: Transaction, task_id: str, body: str) -> None:
+def replace_input(tx: Transaction, task_id: str, body: str) -> None:
+    """Another input for a task."""
     inline = len(body) <= _INLINE_INPUT
     tx.execute("UPDATE tasks SET input = ? WHERE id = ?", (body if inline else None, task_id))
     tx.execute("DELETE FROM inputs WHERE task_id = ?", (task_id,))
