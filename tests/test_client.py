@@ -226,3 +226,31 @@ async def test_a_queued_task_past_its_deadline_never_starts(tmp_path: Path) -> N
         view = await finished(engine, late.task_id)
         assert (view.task.status, view.task.failure_kind) == (Status.DEAD_LETTER, "DEADLINE")
         assert view.task.started_at is None
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (Options(debounce=5.0), "needs a unique_key"),
+        (Options(debounce=-5.0, unique_key="k"), "number of seconds"),
+        (Options(debounce=5.0, unique_key="k", delay=5.0), "leave out"),
+        (Options(debounce=5.0, unique_key="k", run_at=1), "leave out"),
+    ],
+)
+async def test_options_that_contradict_each_other_are_refused(
+    engine: Engine, options: Options, told: str
+) -> None:
+    with pytest.raises(ValueError, match=told):
+        await engine.client.submit("plain", {}, options=options)
+    assert await engine.store.find(ALL, Filter()) == []
+
+
+async def test_a_program_has_one_task_for_a_key_and_the_last_input(engine: Engine) -> None:
+    last = Options(unique_key="k", debounce=3600.0)
+    answers = [
+        await engine.client.submit("plain", {"log": name}, caller=ANN, options=last)
+        for name in ("first", "second")
+    ]
+    assert [answer.replayed for answer in answers] == [False, True]
+    view = await engine.client.get(answers[0].task_id, caller=ANN)
+    assert '"second"' in view.input

@@ -1,6 +1,9 @@
 """What a tenant may have at once. Pure data."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+MOST: Final = 10_000
+"""Tenants with quotas of their own."""
 
 
 class Quota(NamedTuple):

@@ -41,6 +41,8 @@ class Limits:
     streams_a_tenant: int = 6_000
     streams_a_task: int = 100
     run_ahead_days: int = 365
+    queued_a_tenant: int = 0
+    """0: any number."""
 
 
 @dataclass(frozen=True, slots=True)

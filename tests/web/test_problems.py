@@ -36,7 +36,7 @@ async def test_a_path_that_is_not_there(client: httpx.AsyncClient, path: str) ->
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "HEAD", "OPTIONS", "TRACE", "NONSENSE"])
 async def test_a_method_that_a_path_does_not_take(client: httpx.AsyncClient, method: str) -> None:
-    for path in {path for _, path in ROLES}:
+    for path in {path for _, path in ROLES if (method, path) not in ROLES}:
         response = await client.request(method, concrete(path.replace("{type}", "echo")))
 
         assert response.status_code == 405

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stagepost.cli import doctor, init, server, submit, tasks, up, watch
+from stagepost.cli import doctor, init, quotas, server, submit, tasks, up, watch
 from stagepost.cli.dead_letters import dead_letters_app
 from stagepost.cli.dev import dev_app
 from stagepost.cli.exits import Exit, complain
@@ -47,6 +47,7 @@ app.command()(tasks.cancel)
 app.add_typer(dead_letters_app, name="dead-letters")
 app.command()(server.lanes)
 app.command()(server.workers)
+app.command()(quotas.quotas)
 app.add_typer(keys_app, name="keys")
 app.command()(doctor.doctor)
 app.command()(init.init)

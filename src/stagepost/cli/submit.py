@@ -38,6 +38,13 @@ Tags = Annotated[
 IdempotencyKey = Annotated[
     str | None, typer.Option(help="The same key and content never make a second task.")
 ]
+UniqueKey = Annotated[
+    str | None, typer.Option(help="While a task of this type and key is not over, it is the one.")
+]
+Debounce = Annotated[
+    float | None,
+    typer.Option(min=0, help="Seconds after the last submit with this unique key; starts then."),
+]
 Watch = Annotated[
     bool, typer.Option("--watch", help="Watch it until it ends; the exit code says how.")
 ]
@@ -54,6 +61,8 @@ def submit(
     deadline: Deadline = None,
     tags: Tags = None,
     idempotency_key: IdempotencyKey = None,
+    unique_key: UniqueKey = None,
+    debounce: Debounce = None,
     watch: Watch = False,
     url: Url = None,
     as_json: Json = False,
@@ -62,8 +71,9 @@ def submit(
     check_instants(run_at=run_at, deadline=deadline)
     value = _input(given)
     options = SubmitOptions(
-        lane, priority, delay, run_at, deadline, tuple(tags or ()), idempotency_key
-    )
+        lane, priority, delay, run_at, deadline, tuple(tags or ()), idempotency_key, unique_key,
+        debounce,
+    )  # fmt: skip
 
     async def work(remote: Remote) -> "Accepted":
         with usage():

@@ -3,6 +3,7 @@
 from typing import Final
 
 from stagepost.errors import Conflict, IdempotencyMismatch, TenantFull
+from stagepost.quota import MOST
 from stagepost.records import NewTask
 from stagepost.task import Status, Task
 
@@ -63,3 +64,8 @@ def tenant_full(limit: int) -> TenantFull:
         f"The tenant has {limit} tasks that wait to start, as many as it may have; try again when "
         "some have started."
     )
+
+
+def too_many_quotas() -> Conflict:
+    """The refusal of one more tenant with quotas of its own."""
+    return Conflict(f"At most {MOST:,} tenants have quotas of their own; unset some first.")

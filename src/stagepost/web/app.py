@@ -31,6 +31,7 @@ from stagepost.web.metrics import Metrics
 from stagepost.web.options import unknown_parameter
 from stagepost.web.parts import Parts
 from stagepost.web.problems import Disconnected, Fault, Kind, Problem, pointer, problem_of, sentence
+from stagepost.web.quotas import QuotaRoutes
 from stagepost.web.roles import ROLES
 from stagepost.web.status import TASK_ID, StatusReader, StatusRoutes
 from stagepost.web.stream import PATH as STREAM
@@ -65,6 +66,7 @@ def create_app(parts: Parts) -> Envelope:
         DeadLetterRoutes(parts),
         LaneRoutes(parts),
         KeyRoutes(parts, keyring),
+        QuotaRoutes(parts),
         HealthRoutes(parts, metrics),
         docs,
     ):
@@ -188,7 +190,7 @@ def _methods_at(request: Request) -> Iterable[str]:
     methods = set()
     # /api/v1/tasks/... is a type's or a task's own path, by what stands there.
     other = "GET" if TASK_ID.fullmatch(request.path_params.get("type", "")) else "POST"
-    for method in ("GET", "POST", "DELETE"):
+    for method in ("GET", "POST", "PUT", "DELETE"):
         scope = {**request.scope, "method": method}
         if any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes):
             methods.add(method)

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from stagepost.quota import Backlog, Quota
+from stagepost.quota import MOST, Backlog, Quota
+from stagepost.stores.accepting import too_many_quotas
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.transaction import Transaction
@@ -16,8 +17,9 @@ _FIND: Final = """
 SELECT tenant, max_queued FROM tenant_quotas WHERE tenant > $1::text
 ORDER BY tenant LIMIT $2::integer"""
 _SET: Final = """
-INSERT INTO tenant_quotas (tenant, max_queued) VALUES ($1::text, $2::bigint)
-ON CONFLICT (tenant) DO UPDATE SET max_queued = excluded.max_queued"""
+INSERT INTO tenant_quotas (tenant, max_queued) SELECT $1::text, $2::bigint
+WHERE (SELECT count(*) FROM tenant_quotas WHERE tenant <> $1::text) < $3
+ON CONFLICT (tenant) DO UPDATE SET max_queued = excluded.max_queued RETURNING 1"""
 _UNSET: Final = "DELETE FROM tenant_quotas WHERE tenant = $1::text"
 
 
@@ -29,11 +31,12 @@ class PostgresQuotas:
 
     async def set(self, quota: Quota) -> None:
         """Give a tenant a quota of its own."""
-        await self._execute(_SET, *quota)
+        if not await self._change(_SET, *quota, MOST):
+            raise too_many_quotas()
 
     async def unset(self, tenant: str) -> None:
         """The default quota counts again."""
-        await self._execute(_UNSET, tenant)
+        await self._change(_UNSET, tenant)
 
     async def get(self, tenant: str) -> Backlog:
         """A tenant's quota and how many of its tasks wait."""
@@ -54,9 +57,12 @@ class PostgresQuotas:
 
         return await self._engine.read(read)
 
-    async def _execute(self, statement: str, *arguments: object) -> None:
-        async def work(tx: Transaction) -> None:
-            await tx.connection.execute(statement, *arguments)
+    async def _change(self, statement: str, *arguments: object) -> bool:
+        """Do it; returns whether it did anything."""
 
-        await self._engine.change(work)
+        async def work(tx: Transaction) -> bool:
+            return bool(await tx.connection.fetch(statement, *arguments))
+
+        changed = await self._engine.change(work)
         self._engine.limits.forget()
+        return changed

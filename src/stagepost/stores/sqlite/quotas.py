@@ -13,8 +13,10 @@ from typing import Final
 import apsw
 import orjson
 
-from stagepost.quota import Backlog, Quota
+from stagepost.errors import Conflict
+from stagepost.quota import MOST, Backlog, Quota
 from stagepost.records import NewTask
+from stagepost.stores.accepting import too_many_quotas
 from stagepost.stores.rows import json
 from stagepost.stores.sqlite.intents import Kind
 from stagepost.stores.sqlite.readers import Readers
@@ -43,6 +45,9 @@ ON CONFLICT (tenant) DO UPDATE SET waiting = waiting + ?2"""
 _NOTE_CLEAN: Final = """
 UPDATE backlogs SET waiting = waiting - ?2, looked_up_to = ?3 WHERE tenant = ?1"""
 
+_SET: Final = """
+INSERT OR REPLACE INTO tenant_quotas SELECT ?1, ?2
+WHERE (SELECT count(*) FROM tenant_quotas WHERE tenant <> ?1) < ?3"""
 _WAITING: Final = """
 SELECT count(*) FROM backlog AS b JOIN tasks AS t ON t.id = b.task_id
 WHERE b.tenant = ? AND t.fence = 0 AND t.status IN ('PENDING', 'QUEUED')"""
@@ -103,11 +108,14 @@ def rooms_for(tx: Transaction, news: Sequence[NewTask], default: int | None) -> 
     return Rooms(tx, limited, wanted) if limited else None
 
 
-def set_quotas(tx: Transaction, arguments: list[Quota]) -> Sequence[None]:
+def set_quotas(tx: Transaction, arguments: list[Quota]) -> Sequence[Conflict | None]:
     """Quotas of tenants, from now on."""
-    for quota in arguments:
-        tx.execute("INSERT OR REPLACE INTO tenant_quotas VALUES (?, ?)", quota)
-    return [None] * len(arguments)
+    return [_set_quota(tx, quota) for quota in arguments]
+
+
+def _set_quota(tx: Transaction, quota: Quota) -> Conflict | None:
+    tx.execute(_SET, (*quota, MOST))
+    return None if tx.changes() else too_many_quotas()
 
 
 def unset_quotas(tx: Transaction, arguments: list[str]) -> Sequence[None]:
