@@ -1,14 +1,15 @@
 """Unique keys: of a tenant, type and key there is one task that is not over.
 
-Whoever looks at a key's task has the row of the key locked, and so has a redrive. What an end of a
-task needs no lock for: once it is over it stays so, but for a redrive.
+Whoever may change who has a key holds the key's lock until its transaction ends, and takes those of
+all keys that it needs in one order, so that nobody waits in a circle. The end of a task needs no
+lock: once it is over it stays so, but for a redrive, which asks for the key.
 """
 
+import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from stagepost import lifecycle
-from stagepost.errors import StoreUnavailable
 from stagepost.records import NewTask, Submitted
 from stagepost.stores.accepting import key_taken
 from stagepost.stores.accepting import task_of as task_made_of
@@ -18,25 +19,26 @@ from stagepost.stores.postgres.rows import TASK_COLUMNS, task_of
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.task import SETTLED, Status, Task
 
-_TRIES: Final = 10
-"""Looks at keys that keep changing hands."""
+_LOCKS: Final = 256
+"""Locks that all keys share: the server has room for a few thousand."""
 
-_KEYS: Final = "unnest($1::text[], $2::text[], $3::text[])"
+_LOCK: Final = """
+SELECT pg_advisory_xact_lock(hashtext('unique keys of ' || current_schema()), n)
+FROM unnest($1::integer[]) AS n"""
+_HOLDERS: Final = f"""
+SELECT u.tenant, u.type, u.key, u.task_id, {TASK_COLUMNS}
+FROM unnest($1::text[], $2::text[], $3::text[]) AS k (tenant, type, key)
+JOIN unique_keys AS u USING (tenant, type, key) LEFT JOIN tasks AS t ON t.id = u.task_id
+WHERE u.holds"""
 _HOLD: Final = """
 INSERT INTO unique_keys (tenant, type, key, task_id, holds)
-SELECT k.*, true FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[]) AS k
-ON CONFLICT DO NOTHING RETURNING task_id"""
-_LOCK: Final = f"""
-SELECT u.tenant, u.type, u.key, u.task_id FROM {_KEYS} AS k (tenant, type, key)
-JOIN unique_keys AS u USING (tenant, type, key) WHERE u.holds
-ORDER BY u.tenant, u.type, u.key FOR UPDATE OF u"""
-_TASKS: Final = f"SELECT {TASK_COLUMNS} FROM tasks AS t WHERE t.id = ANY($1::uuid[])"
+SELECT k.*, true FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[]) AS k"""
 _LET_GO: Final = "UPDATE unique_keys SET holds = false WHERE task_id = ANY($1::uuid[])"
 _FORGET: Final = "DELETE FROM unique_keys WHERE task_id = ANY($1::uuid[])"
 _INPUT: Final = """
 UPDATE tasks SET input = $2::text, upload_bytes = $3::bigint WHERE id = $1::uuid"""
 
-_OF_TASK: Final = "SELECT key, holds FROM unique_keys WHERE task_id = $1::uuid FOR UPDATE"
+_OF_TASK: Final = "SELECT key FROM unique_keys WHERE task_id = $1::uuid"
 _HOLD_AGAIN: Final = "UPDATE unique_keys SET holds = true WHERE task_id = $1::uuid"
 
 _Key = tuple[str, str, str]
@@ -47,20 +49,15 @@ async def ask(tx: Transaction, batch: Batch) -> list[tuple[NewTask, str]]:
 
     Returns those that have put off such a task, with its id.
     """
-    wanting = sorted((new for new in batch.left if new.unique_key is not None), key=_key_of)
-    found: dict[str, Task] = {}
-    asked = list(wanting)
-    for _ in range(_TRIES):
-        won = await _hold(tx, wanting) if wanting else set()
-        wanting = [new for new in wanting if new.id not in won]
-        if wanting:
-            found |= await _holders(tx, wanting)
-            wanting = [new for new in wanting if new.id not in found]
-        if not wanting:
-            break
-    else:
-        raise StoreUnavailable("Many want the same unique keys; try again in a moment.")
-    off = [new for new in asked if new.debounce and new.id in found]
+    wanting = [new for new in batch.left if new.unique_key is not None]
+    if not wanting:
+        return []
+    held = await _held(tx, [_key_of(new) for new in wanting])
+    fresh = [new for new in wanting if _key_of(new) not in held]
+    if fresh:
+        await tx.connection.execute(_HOLD, *_columns((*_key_of(new), new.id) for new in fresh))
+    found = {new.id: held[_key_of(new)] for new in wanting if _key_of(new) in held}
+    off = [new for new in wanting if new.debounce and new.id in found]
     put_off = await _put_off(tx, off, found) if off else []
     batch.answer({task_id: _answer(task_id, task) for task_id, task in found.items()})
     return put_off
@@ -76,40 +73,32 @@ async def forget(tx: Transaction, news: Iterable[NewTask]) -> None:
 async def hold_again(tx: Transaction, task: Task) -> None:
     """A dead letter that goes on takes its key back. Raises Conflict if another needs it."""
     row = await tx.connection.fetchrow(_OF_TASK, task.id)
-    if row is None or row[1]:
+    if row is None:
         return
-    holder = await tx.connection.fetchrow(_LOCK, [task.tenant], [task.type], [row[0]])
-    if holder is not None:
-        other = (await _tasks(tx, [str(holder[3])])).get(str(holder[3]))
-        if other is not None and other.status not in SETTLED:
-            raise key_taken(other.id)
-        await tx.connection.execute(_LET_GO, [holder[3]])
+    key = (task.tenant, task.type, row[0])
+    other = (await _held(tx, [key])).get(key)
+    if other is not None:
+        raise key_taken(other.id)
     await tx.connection.execute(_HOLD_AGAIN, task.id)
 
 
-async def _hold(tx: Transaction, news: Sequence[NewTask]) -> set[str]:
-    """The tasks whose keys nobody had."""
-    rows = [(*_key_of(new), new.id) for new in news]
-    return {str(row[0]) for row in await tx.connection.fetch(_HOLD, *_columns(rows))}
+async def _held(tx: Transaction, keys: Sequence[_Key]) -> dict[_Key, Task]:
+    """The tasks that have some of these keys; those that are over have let go.
 
-
-async def _holders(tx: Transaction, news: Sequence[NewTask]) -> dict[str, Task]:
-    """The tasks that have the keys of these, by the ids of these; those that are over let go."""
-    locked = await tx.connection.fetch(_LOCK, *_columns(_key_of(new) for new in news))
-    # Read only now that nobody else changes who has the keys.
-    tasks = await _tasks(tx, [str(row[3]) for row in locked])
-    alive = {id_: task for id_, task in tasks.items() if task.status not in SETTLED}
-    over = [row[3] for row in locked if str(row[3]) not in alive]
+    Nobody else gives or takes any of the keys before the transaction ends.
+    """
+    await tx.connection.execute(_LOCK, sorted({_lock_of(key) for key in keys}))
+    rows = [tuple(row) for row in await tx.connection.fetch(_HOLDERS, *_columns(keys))]
+    tasks = {row[:3]: task_of(row[4:]) for row in rows if row[4] is not None}
+    alive = {key: task for key, task in tasks.items() if task.status not in SETTLED}
+    over = [row[3] for row in rows if row[:3] not in alive]
     if over:
         await tx.connection.execute(_LET_GO, over)
-    by_key = {tuple(row)[:3]: alive.get(str(row[3])) for row in locked}
-    found = {new.id: by_key.get(_key_of(new)) for new in news}
-    return {task_id: task for task_id, task in found.items() if task is not None}
+    return alive
 
 
-async def _tasks(tx: Transaction, task_ids: list[str]) -> dict[str, Task]:
-    found = await tx.connection.fetch(_TASKS, task_ids)
-    return {task.id: task for task in map(task_of, map(tuple, found))}
+def _lock_of(key: _Key) -> int:
+    return zlib.crc32("\0".join(key).encode()) % _LOCKS
 
 
 async def _put_off(
