@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from stagepost import lifecycle
 from stagepost.choice import LaneTurns
-from stagepost.errors import Conflict, LeaseLost, NotFound, StagepostError
+from stagepost.errors import Conflict, IdempotencyMismatch, LeaseLost, NotFound, StagepostError
 from stagepost.event import Event
 from stagepost.lifecycle import Blame, Change
 from stagepost.outcome import Failed, Outcome, Succeeded
@@ -20,8 +20,12 @@ from stagepost.records import (
     ProgressNote,
     Resume,
     SavedStep,
+    Submitted,
 )
-from stagepost.task import CancelRequest, Lease, Payload, Status, Task
+from stagepost.task import SETTLED, CancelRequest, Lease, Payload, Status, Task
+
+_KEPT = 24 * 3_600_000
+"""Milliseconds for which an Idempotency-Key is remembered."""
 
 _TRIES = 32
 """Looks of one claim behind tasks that are past their deadline."""
@@ -38,6 +42,8 @@ class Model:
     steps: dict[str, list[SavedStep]] = field(default_factory=dict)
     failures: dict[str, list[FailureRecord]] = field(default_factory=dict)
     beats: dict[str, int] = field(default_factory=dict)
+    keys: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    requests: dict[str, tuple[str, str, int]] = field(default_factory=dict)
     now: int = 0
 
     def pool(self, lane: str) -> list[Task]:
@@ -57,21 +63,59 @@ class Model:
         pool = self.pool(task.lane)
         return pool.index(task) + 1 if task in pool else None
 
-    def submit(self, new: NewTask) -> Status:
-        """Accept a task."""
+    def submit(self, new: NewTask) -> Submitted:
+        """Accept a task, or answer with an earlier one. Raises IdempotencyMismatch."""
+        earlier = self._earlier(new)
+        if earlier is not None:
+            return earlier
+        holder = self.holder((new.tenant, new.type, new.unique_key))
+        if holder is not None:
+            if new.debounce and holder.status is Status.PENDING:
+                self._apply(lifecycle.debounced(holder, self._task_of(new)))
+                self.inputs[holder.id] = new.input
+            return self._answered(new, holder.id, replayed=True)
+        self.inputs[new.id] = new.input
+        if new.unique_key is not None:
+            self.keys[new.id] = (new.tenant, new.type, new.unique_key)
+        self._apply(lifecycle.accepted(self._task_of(new), self.now))
+        return self._answered(new, new.id, replayed=False)
+
+    def holder(self, key: tuple[str, str, str | None]) -> Task | None:
+        """The task that has a unique key."""
+        having = [self.tasks[task_id] for task_id, of_task in self.keys.items() if of_task == key]
+        alive = [task for task in having if task.status not in SETTLED]
+        assert len(alive) <= 1
+        return alive[0] if alive else None
+
+    def _earlier(self, new: NewTask) -> Submitted | None:
+        if new.idempotency is None or new.idempotency.key not in self.requests:
+            return None
+        fingerprint, task_id, at = self.requests[new.idempotency.key]
+        if at < self.now - _KEPT:
+            return None
+        if fingerprint != new.idempotency.fingerprint:
+            raise IdempotencyMismatch("model")
+        return self._answered(None, task_id, replayed=True)
+
+    def _answered(self, new: NewTask | None, task_id: str, *, replayed: bool) -> Submitted:
+        if new is not None and new.idempotency is not None:
+            key = new.idempotency
+            self.requests[key.key] = (key.fingerprint, task_id, self.now)
+        task = self.tasks[task_id]
+        lane = task.lane if replayed else ""
+        return Submitted(task_id, task.status, task.created_at, replayed, lane)
+
+    def _task_of(self, new: NewTask) -> Task:
         run_at = new.run_at if new.run_at is not None else self.now + round(new.delay * 1000)
         run_at = max(run_at, self.now)
         ttl = round(new.ttl * 1000)
-        task = Task(
+        return Task(
             id=new.id, tenant=new.tenant, user=new.user, type=new.type, lane=new.lane,
             status=Status.PENDING, created_at=self.now, run_at=run_at, ttl=ttl,
             deadline=run_at + ttl if new.deadline is None else new.deadline,
             hard_deadline=new.deadline is not None, max_attempts=new.max_attempts,
             priority=new.priority, trace_id=new.trace_id,
         )  # fmt: skip
-        self.inputs[new.id] = new.input
-        self._apply(lifecycle.accepted(task, self.now))
-        return self.tasks[new.id].status
 
     def claim(self, demand: Demand, turns: LaneTurns) -> list[str]:
         """The ids that a claim must answer, in their order; see `claimed`."""
@@ -159,6 +203,8 @@ class Model:
                 -1,
             )
         change = lifecycle.redriven(self.tasks[task_id], by, how, attempts, self.now)
+        if task_id in self.keys and self.holder(self.keys[task_id]) is not None:
+            raise Conflict("model")
         if left < 0:
             raise NotFound("model")
         self._apply(change)
