@@ -41,8 +41,8 @@ class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
         """What tenants may have."""
         ...
 
-    async def ping(self) -> None:
-        """Return if the store can take writes now; raises StoreUnavailable with the reason."""
+    async def ping(self) -> int:
+        """The store's time if it can take writes now; raises StoreUnavailable with the reason."""
         ...
 
     async def close(self) -> None:

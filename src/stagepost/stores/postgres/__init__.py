@@ -176,9 +176,9 @@ class PostgresStore:
             return 0
         return await self._engine.change(lambda tx: keeping.expire(tx, late))
 
-    async def rescue(self, *, older_than: float) -> Rescue:
+    async def rescue(self, *, older_than: float, as_of: int | None = None) -> Rescue:
         """Give back the claims of silent workers."""
-        return await self._engine.change(lambda tx: keeping.rescue(tx, older_than))
+        return await self._engine.change(lambda tx: keeping.rescue(tx, older_than, as_of))
 
     async def lead(self, name: str, holder: str, seconds: float) -> bool:
         """Whether the holder leads from now on."""
@@ -253,9 +253,9 @@ class PostgresStore:
         """The live key with a hash."""
         return await self._engine.read(lambda db: looking.key(db, key_hash))
 
-    async def ping(self) -> None:
+    async def ping(self) -> int:
         """Write something."""
-        await self._engine.change(life.ping)
+        return await self._engine.change(life.ping)
 
     async def close(self) -> None:
         """Commit what is queued and let go of the database."""

@@ -198,9 +198,9 @@ class SqliteStore:
         changed: int = await self._writer.call(Kind.CHANGE, changes.expire, late)
         return changed
 
-    async def rescue(self, *, older_than: float) -> Rescue:
+    async def rescue(self, *, older_than: float, as_of: int | None = None) -> Rescue:
         """Give back the claims of silent workers."""
-        rescue: Rescue = await self._writer.call(Kind.RESCUE, changes.rescue, older_than)
+        rescue: Rescue = await self._writer.call(Kind.RESCUE, changes.rescue, (older_than, as_of))
         return rescue
 
     async def lead(self, name: str, holder: str, seconds: float) -> bool:
@@ -278,9 +278,10 @@ class SqliteStore:
         """The live key with a hash."""
         return await self._readers.call(lambda db: reading.key(db, key_hash))
 
-    async def ping(self) -> None:
+    async def ping(self) -> int:
         """Write something."""
-        await self._writer.call(Kind.LIFE, life.ping, None)
+        now: int = await self._writer.call(Kind.LIFE, life.ping, None)
+        return now
 
     async def close(self) -> None:
         """Commit what is queued and let go of the folder."""

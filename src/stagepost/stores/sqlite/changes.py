@@ -278,13 +278,13 @@ def _absent(task_id: str) -> NotFound:
     return NotFound(f"There is no task {task_id}.")
 
 
-def rescue(tx: Transaction, arguments: list[float]) -> Sequence[Rescue]:
-    """Give back the claims of workers that are silent for longer than so many seconds."""
-    return [_rescue(tx, older_than) for older_than in arguments]
+def rescue(tx: Transaction, arguments: list[tuple[float, int | None]]) -> Sequence[Rescue]:
+    """Give back the claims of workers that were silent for so many seconds at an instant."""
+    return [_rescue(tx, older_than, as_of) for older_than, as_of in arguments]
 
 
-def _rescue(tx: Transaction, older_than: float) -> Rescue:
-    silent_since = tx.now - round(older_than * 1000)
+def _rescue(tx: Transaction, older_than: float, as_of: int | None) -> Rescue:
+    silent_since = (tx.now if as_of is None else as_of) - round(older_than * 1000)
     workers = _ids(tx, "DELETE FROM workers WHERE beat_at <= ? RETURNING id", (silent_since,))
     strays = _ids(tx, _STRAYS, ())
     _give_back(tx, strays, Blame.UNKNOWN)
