@@ -143,9 +143,13 @@ async def _submit_all(
     others = [new for new in news if id(new) not in apart]
     async with tx.connection.transaction():
         # First what may wait for others, and be undone.
-        answers = await _submit_others(tx, others, limits, careful=careful)
-        first = iter(await _submit_plain(tx, plain) if plain else [])
-    return [next(first) if id(new) in apart else answers[new.id] for new in news]
+        batch = await _asked(tx, others, limits, careful=careful)
+        bulk = plain + [new for new in batch.left if is_plain(new)]
+        rest = [new for new in batch.left if not is_plain(new)]
+        answers = batch.answers | (await _accept(tx, rest, batch.now) if rest else {})
+        accepted = await _submit_plain(tx, bulk) if bulk else []
+    done = dict(zip(map(id, bulk), accepted, strict=True))
+    return [done[id(new)] if id(new) in done else answers[new.id] for new in news]
 
 
 async def _submit_plain(tx: Transaction, news: list[NewTask]) -> list[Answer]:
@@ -199,9 +203,8 @@ def _taken() -> Conflict:
     return Conflict("Something of this id or name is there already.")
 
 
-async def _submit_others(
-    tx: Transaction, news: list[NewTask], limits: Limits, *, careful: bool
-) -> dict[str, Answer]:
+async def _asked(tx: Transaction, news: list[NewTask], limits: Limits, *, careful: bool) -> Batch:
+    """What has to be known before these can be accepted."""
     if len({new.id for new in news}) < len(news):
         raise _taken()
     named = any(map(is_named, news))
@@ -217,9 +220,7 @@ async def _submit_others(
     for new, task_id in put_off:
         # The files of the input before stay with the task, as another may have named them.
         await _keep_uploads(tx, [(new, task_id)], batch.now)
-    if batch.left:
-        batch.answers |= await _accept(tx, batch.left, batch.now)
-    return batch.answers
+    return batch
 
 
 async def _tidy_keys(tx: Transaction, batch: Batch, asked: list[NewTask]) -> None:

@@ -99,10 +99,10 @@ class Rooms:
 
 def rooms_for(tx: Transaction, news: Sequence[NewTask], default: int | None) -> Rooms | None:
     """The rooms of those tenants of a batch that have a quota; None if none has."""
+    if default is None and tx.row("SELECT 1 FROM tenant_quotas LIMIT 1") is None:
+        return None
     wanted = Counter(new.tenant for new in news)
     own = dict(orjson.loads(tx.value(_LIMITS, (json(list(wanted)),))))
-    if default is None and not own:
-        return None
     limits = {tenant: own.get(tenant, default) for tenant in wanted}
     limited = {tenant: limit for tenant, limit in limits.items() if limit is not None}
     return Rooms(tx, limited, wanted) if limited else None
