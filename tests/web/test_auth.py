@@ -23,6 +23,7 @@ PROTECTED = [(*route, role) for route, role in ROLES.items() if role is not None
 def concrete(path: str) -> str:
     """A path of a template."""
     filled = {"{task_id}": TASK, "{type}": "echo", "{name}": "a", "{key_id}": TASK}
+    filled["{tenant}"] = "acme"
     for part, value in filled.items():
         path = path.replace(part, value)
     return path

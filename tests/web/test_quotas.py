@@ -5,7 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
-from web.kit import API, Engine
+from stagepost.quota import Quota
+from web.kit import API, Engine, http
 
 ECHO = f"{API}/tasks/echo"
 QUOTAS = f"{API}/tenants/local/quotas"
@@ -72,3 +73,25 @@ async def test_more_tenants_than_are_read_at_once_are_refused(
     assert (await client.put(QUOTAS, json={"maxQueued": 2})).status_code == 200
     refused = await client.put(f"{API}/tenants/other/quotas", json={"maxQueued": 1})
     assert refused.status_code == 409
+
+
+async def test_a_key_acts_for_its_own_tenant(keyed: Engine) -> None:
+    for tenant in ("acme", "other"):
+        await keyed.store.quotas.set(Quota(tenant, 5))
+    headers = await keyed.key("admin", tenant="acme")
+    async with http(keyed) as client:
+        client.headers.update(headers)
+        listed = (await client.get(f"{API}/quotas")).json()
+        assert listed == {"items": [{"tenant": "acme", "maxQueued": 5}], "next": None}
+        put = await client.put(f"{API}/tenants/acme/quotas", json={"maxQueued": 7})
+        assert put.json()["maxQueued"] == 7
+        other = f"{API}/tenants/other/quotas"
+        answers = [
+            await client.get(other),
+            await client.put(other, json={"maxQueued": 7}),
+            await client.delete(other),
+        ]
+        assert [answer.status_code for answer in answers] == [403] * 3
+        assert (await client.delete(f"{API}/tenants/acme/quotas")).status_code == 204
+        assert (await client.get(f"{API}/quotas")).json()["items"] == []
+    assert (await keyed.store.quotas.get("other")).quota.max_queued == 5

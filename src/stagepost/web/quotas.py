@@ -11,10 +11,18 @@ from typing_extensions import TypedDict
 
 from stagepost.quota import Backlog, Quota
 from stagepost.web import shapes
-from stagepost.web.answers import Operation, Page, Strict, answer, reads, validated
+from stagepost.web.answers import (
+    Operation,
+    Page,
+    Strict,
+    answer,
+    identity_of,
+    reads,
+    validated,
+)
 from stagepost.web.limits import read_json
 from stagepost.web.parts import Parts
-from stagepost.web.problems import invalid
+from stagepost.web.problems import Kind, Problem, invalid
 from stagepost.web.schemas import Listed
 
 _PATH: Final = "/api/v1/tenants/{tenant}/quotas"
@@ -72,33 +80,49 @@ class QuotaRoutes:
             Operation(method="DELETE", path=_PATH, endpoint=self.unset, answers={204: None}),
         ]
 
-    async def find(self, query: Annotated[Page, Query()]) -> Response:
-        """The quotas that tenants have of their own."""
+    async def find(self, request: Request, query: Annotated[Page, Query()]) -> Response:
+        """The quotas that tenants have of their own; a key sees those of its tenant."""
+        mine = _only_tenant(request)
+        if mine is not None:
+            backlog = await self._quotas.get(mine)
+            return answer(shapes.page([_own(backlog.quota)] if backlog.own else [], None))
         found = await self._quotas.find(query.after or "", query.limit + 1)
         chosen = found[: query.limit]
         after = chosen[-1].tenant if len(found) > query.limit else None
         return answer(shapes.page([_own(quota) for quota in chosen], after))
 
-    async def get(self, tenant: Tenant) -> Response:
+    async def get(self, request: Request, tenant: Tenant) -> Response:
         """A tenant's quotas, and how many of its tasks wait."""
-        return answer(_whole(await self._quotas.get(_checked(tenant))))
+        return answer(_whole(await self._quotas.get(_checked(request, tenant))))
 
     async def set(self, request: Request, tenant: Tenant) -> Response:
         """Give a tenant quotas of its own; they count within a second."""
         body = validated(QuotasBody, await read_json(request, self._limits))
-        await self._quotas.set(Quota(_checked(tenant), body.max_queued))
+        await self._quotas.set(Quota(_checked(request, tenant), body.max_queued))
         return answer(_whole(await self._quotas.get(tenant)))
 
-    async def unset(self, tenant: Tenant) -> Response:
+    async def unset(self, request: Request, tenant: Tenant) -> Response:
         """Let the default quotas count for a tenant again."""
-        await self._quotas.unset(_checked(tenant))
+        await self._quotas.unset(_checked(request, tenant))
         return Response(status_code=204)
 
 
-def _checked(tenant: str) -> str:
+def _only_tenant(request: Request) -> str | None:
+    """The tenant that the caller is bound to; None for the local mode, which acts for all."""
+    identity = identity_of(request)
+    return None if identity.key_hash is None else identity.caller.tenant
+
+
+def _checked(request: Request, tenant: str) -> str:
     if not tenant.isprintable() or tenant.strip() != tenant:
         raise invalid(
             "A tenant's name is printable, without a space around it.", parameter="tenant"
+        )
+    if _only_tenant(request) not in {None, tenant}:
+        raise Problem(
+            Kind.FORBIDDEN,
+            "This key acts for its own tenant alone; the local mode does for all: see the section "
+            "on tenants in docs/http-api.md.",
         )
     return tenant
 
