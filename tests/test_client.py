@@ -12,8 +12,9 @@ from engine_kit.engine import ALL, events, finished, kinds, lines, reached, runn
 from engine_kit.handlers import Ask, app
 from stagepost import App, Context, InvalidInput, Upload
 from stagepost.client import Caller, Options
-from stagepost.errors import Conflict, Invalid, NotFound, UnknownLane, UnknownType
+from stagepost.errors import Conflict, Invalid, NotFound, TenantFull, UnknownLane, UnknownType
 from stagepost.records import Filter, Scope, UploadRecord
+from stagepost.settings import Limits
 from stagepost.task import Status
 from stagepost.wiring import Engine
 
@@ -226,3 +227,41 @@ async def test_a_queued_task_past_its_deadline_never_starts(tmp_path: Path) -> N
         view = await finished(engine, late.task_id)
         assert (view.task.status, view.task.failure_kind) == (Status.DEAD_LETTER, "DEADLINE")
         assert view.task.started_at is None
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (Options(debounce=5.0), "needs a unique_key"),
+        (Options(debounce=-5.0, unique_key="k"), "number of seconds"),
+        (Options(debounce=5.0, unique_key="k", delay=5.0), "leave out"),
+        (Options(debounce=5.0, unique_key="k", run_at=1), "leave out"),
+    ],
+)
+async def test_options_that_contradict_each_other_are_refused(
+    engine: Engine, options: Options, told: str
+) -> None:
+    with pytest.raises(ValueError, match=told):
+        await engine.client.submit("plain", {}, options=options)
+    assert await engine.store.find(ALL, Filter()) == []
+
+
+async def test_a_program_has_one_task_for_a_key_and_the_last_input(engine: Engine) -> None:
+    last = Options(unique_key="k", debounce=3600.0)
+    answers = [
+        await engine.client.submit("plain", {"log": name}, caller=ANN, options=last)
+        for name in ("first", "second")
+    ]
+    assert [answer.replayed for answer in answers] == [False, True]
+    view = await engine.client.get(answers[0].task_id, caller=ANN)
+    assert '"second"' in view.input
+
+
+async def test_the_settings_bound_what_a_tenant_may_have_waiting(tmp_path: Path) -> None:
+    limits = Limits(queued_a_tenant=1)
+    async with running(app, tmp_path / "data", limits=limits, lanes={"idle": 1}) as engine:
+        later = Options(lane="idle", delay=3_600.0)
+        await engine.client.submit("plain", {}, caller=ANN, options=later)
+        with pytest.raises(TenantFull):
+            await engine.client.submit("plain", {}, caller=ANN, options=later)
+        await engine.client.submit("plain", {}, caller=BOB, options=later)

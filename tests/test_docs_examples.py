@@ -15,6 +15,7 @@ from stagepost.testing import always_replay
 
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+HOW_TO = sorted((ROOT / "docs" / "how-to").glob("*.md"))
 
 
 def examples(page: Path) -> list[str]:
@@ -31,6 +32,24 @@ def run(source: str, name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setitem(sys.modules, name, module)
     exec(compile(source, name, "exec"), module.__dict__)
     return module
+
+
+@pytest.mark.parametrize("page", [page.name for page in HOW_TO if examples(page)])
+def test_the_programs_of_a_how_to_print_what_they_say(page: str, tmp_path: Path) -> None:
+    for source in examples(ROOT / "docs" / "how-to" / page):
+        program = tmp_path / "program.py"
+        program.write_text(source)
+        done = subprocess.run(
+            [sys.executable, program],
+            check=False,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        said = re.findall(r"^print\(.*\)  # (.*)$", source, re.MULTILINE)
+        assert done.stdout.splitlines() == said
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/handlers.md"])

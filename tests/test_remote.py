@@ -117,13 +117,17 @@ async def test_files_are_sent_whole_at_each_try(tmp_path: Path) -> None:
 
 async def test_options_go_into_the_query() -> None:
     script = Script(httpx.Response(202, json=ACCEPTED))
-    options = SubmitOptions(lane="batch", priority=0, delay=1.5, tags=("a", "b"))
+    options = SubmitOptions(
+        lane="batch", priority=0, delay=1.5, tags=("a", "b"), unique_key="k", debounce=2.5
+    )
     async with script.remote() as remote:
         await remote.submit("say", options=options)
     assert script.asked[0].url.params.multi_items() == [
         ("lane", "batch"),
         ("priority", "0"),
         ("delaySeconds", "1.5"),
+        ("uniqueKey", "k"),
+        ("debounceSeconds", "2.5"),
         ("tag", "a"),
         ("tag", "b"),
     ]

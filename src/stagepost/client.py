@@ -39,6 +39,10 @@ class Options:
 
     `priority` is seconds of head start over the tenant's other tasks in the lane. Of its tasks with
     one `concurrency_key` one runs at a time, or as many as the tenant's rule says.
+
+    Of a tenant, type and `unique_key` there is one task at a time that is not over: a second submit
+    is answered with it. `debounce`, in seconds, needs one, and is in the place of `run_at` and
+    `delay`: the task starts so long after the last of such submits, with the input of that.
     """
 
     lane: str | None = None
@@ -50,6 +54,8 @@ class Options:
     trace_id: str | None = None
     idempotency: Idempotency | None = None
     concurrency_key: str | None = None
+    unique_key: str | None = None
+    debounce: float = 0.0
 
 
 _PLAIN: Final = Options()
@@ -88,12 +94,15 @@ class Client:
         """Accept a task; when this returns, no crash loses it.
 
         `input` is the type's model or what validates as it. Raises UnknownType, UnknownLane,
-        Invalid, IdempotencyMismatch, QueueFull, StoreUnavailable.
+        Invalid, IdempotencyMismatch, IdempotencyInProgress, TenantFull, QueueFull,
+        StoreUnavailable; and ValueError for options that contradict each other.
         """
         task_type = self._app.get(type)
         lane = options.lane or task_type.lane
         if lane not in self._lanes:
             raise UnknownLane(f'There is no lane "{lane}"; there are: {", ".join(self._lanes)}.')
+        if options.debounce:
+            _check_debounce(options)
         text = input_text(task_type, input, uploads)
         new = _new_task(task_type, lane, text, caller, options, uploads)
         submitted = await self._store.submit(new)
@@ -210,6 +219,13 @@ class Client:
         )
 
 
+def _check_debounce(options: Options) -> None:
+    if options.debounce < 0 or options.unique_key is None:
+        raise ValueError("debounce is a number of seconds, and needs a unique_key.")
+    if options.run_at is not None or options.delay:
+        raise ValueError("debounce says when the task starts; leave out run_at and delay.")
+
+
 def _new_task(
     task_type: TaskType,
     lane: str,
@@ -232,12 +248,15 @@ def _new_task(
         options.trace_id or task_id.replace("-", ""),
         options.priority,
         options.run_at,
-        options.delay,
+        options.debounce or options.delay,
         options.deadline,
         options.tags,
         tuple(uploads),
         options.idempotency,
         options.concurrency_key,
+        None,
+        options.unique_key,
+        options.debounce > 0,
     )
 
 

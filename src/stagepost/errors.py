@@ -5,6 +5,7 @@
     │   ├── StoreUnavailable   the disk is full, the database is away
     │   │   └── StoreBroken    a sync has failed; the process must be replaced
     │   ├── QueueFull          the store's writer has no room now
+    │   ├── TenantFull         its tenant has too many that wait
     │   └── LimiterUnavailable the limiter can't be asked; nothing is granted
     ├── Terminal               the same call will never succeed
     │   ├── StoreRefused       the data folder can't be opened; its sentence has the remedy
@@ -20,7 +21,8 @@
     │   ├── LeaseLost          another claim owns the task; a late writer is refused
     │   ├── IllegalTransition  the state machine has no such edge
     │   ├── CancelAsked        the task was asked to stop: it may start no child any more
-    │   └── IdempotencyMismatch
+    │   ├── IdempotencyMismatch
+    │   └── IdempotencyInProgress
     └── HandlerError           what a handler raises; its message is shown to the user
         ├── InvalidInput
         ├── ContentPolicy
@@ -71,6 +73,10 @@ class QueueFull(Retryable):
 
 class LimiterUnavailable(Retryable):
     """The limiter can't be asked now; without its answer nothing is granted."""
+
+
+class TenantFull(Retryable):
+    """The tenant has as many tasks that wait to start as it may have."""
 
 
 class StoreRefused(Terminal):
@@ -131,6 +137,10 @@ class CancelAsked(Conflict):
 
 class IdempotencyMismatch(Conflict):
     """The Idempotency-Key was used before, with other content."""
+
+
+class IdempotencyInProgress(Conflict):
+    """Another submit with the same Idempotency-Key has not ended yet."""
 
 
 class HandlerError(StagepostError):

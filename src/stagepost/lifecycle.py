@@ -69,6 +69,22 @@ def accepted(task: Task, now: int) -> Change:
     return _queue(task, "submitted", now)
 
 
+def debounced(task: Task, later: Task) -> Change:
+    """A PENDING task is put off to the run time and deadline of a later submit, and its files.
+
+    Nothing else of the later one counts. No event tells of it, as none tells of a PENDING task.
+    """
+    put_off = replace(
+        task,
+        run_at=later.run_at,
+        deadline=later.deadline,
+        hard_deadline=later.hard_deadline,
+        ttl=later.ttl,
+        upload_bytes=later.upload_bytes,
+    )
+    return Change(replace(put_off, due_at=_next_due(put_off, put_off.run_at)))
+
+
 def claimed(task: Task, lease: Lease, worker_id: str, now: int) -> Change:
     """A worker takes the task; `lease.fence` is one above the task's."""
     running = task.to(

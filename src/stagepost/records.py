@@ -42,7 +42,9 @@ class UploadRecord(NamedTuple):
 class NewTask(NamedTuple):
     """A submit. Durations are seconds; instants come only from the caller and may be None.
 
-    `ttl` is the default deadline's length; `deadline` an explicit instant.
+    `ttl` is the default deadline's length; `deadline` an explicit instant. Of a tenant, type and
+    `unique_key` there is one task at a time that is not over. `debounce`: such a one that is still
+    PENDING is put off by `delay` anew, and takes this input.
     """
 
     id: str
@@ -63,15 +65,22 @@ class NewTask(NamedTuple):
     idempotency: Idempotency | None = None
     concurrency_key: str | None = None
     kin: Kin | None = None
+    unique_key: str | None = None
+    debounce: bool = False
 
 
 class Submitted(NamedTuple):
-    """What the store made of a submit. `replayed`: the same key and content came before."""
+    """What the store made of a submit.
+
+    `replayed`: it is an earlier task, of the same Idempotency-Key or unique key; `lane` is then the
+    one that this has, if it is still there.
+    """
 
     task_id: str
     status: Status
     created_at: int
     replayed: bool = False
+    lane: str = ""
 
 
 class Claimed(NamedTuple):

@@ -21,6 +21,7 @@ _LOOPBACK: Final = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 _READ_ELSEWHERE: Final = ("STAGEPOST_SERVICES_DIR",)
 """By `stagepost dev services`."""
 _LIMIT: Final = "STAGEPOST_LIMIT_"
+_SHARED_LEASE: Final = 5.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class Limits:
     streams_a_tenant: int = 6_000
     streams_a_task: int = 100
     run_ahead_days: int = 365
+    queued_a_tenant: int = 0
+    """0: any number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +219,11 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         host_and_port(settings.probe)
     if settings.heartbeat * 2 >= settings.lease:
         raise ValueError("STAGEPOST_LEASE must be more than twice STAGEPOST_HEARTBEAT.")
+    if not settings.embedded and settings.lease < _SHARED_LEASE:
+        raise ValueError(
+            f"STAGEPOST_LEASE is {settings.lease:g}; on PostgreSQL it is at least "
+            f"{_SHARED_LEASE:g} seconds, so that a failover ends before a lease does."
+        )
     return settings
 
 

@@ -95,6 +95,7 @@ class Slots:
     def _end_all(self) -> None:
         for running in tuple(self.running.values()):
             running.end(Stop(Why.DRAIN))
+        _log.info("%d running tasks are to stop at their next checkpoint", len(self.running))
 
     def unwind(self) -> None:
         """End all that runs, at the point where it is."""

@@ -52,15 +52,19 @@ Ring = Callable[[Committed], None]
 
 
 async def _sqlite(settings: Settings, clock: Clock, ring: Ring) -> Store:
-    return SqliteStore(settings.folder, clock, ring)
+    return SqliteStore(settings.folder, clock, ring, max_queued=_max_queued(settings))
 
 
 async def _postgres(settings: Settings, clock: Clock, ring: Ring) -> Store:
-    return await PostgresStore.open(settings.store, clock, ring)
+    return await PostgresStore.open(settings.store, clock, ring, max_queued=_max_queued(settings))
 
 
 async def _memory(_settings: Settings, _parts: Collection[Part]) -> Bus:
     return MemoryBus()
+
+
+def _max_queued(settings: Settings) -> int | None:
+    return settings.limits.queued_a_tenant or None
 
 
 async def _postgres_bus(settings: Settings, parts: Collection[Part]) -> Bus:

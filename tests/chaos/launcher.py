@@ -66,8 +66,8 @@ class Session:
 
     async def _obey(self, order: dict[str, Any]) -> None:
         match order:
-            case {"submit": key, "type": name, "input": given}:
-                await self._submit(key, name, given)
+            case {"submit": key, "type": name, "input": given, "unique": unique}:
+                await self._submit(key, name, given, unique)
             case {"cancel": task_id}:
                 try:
                     await self._engine.client.cancel(task_id)
@@ -93,8 +93,8 @@ class Session:
                 where = Filter(statuses=_OPEN, limit=1000)
                 say(open=len(await self._engine.store.find(_ALL, where)))
 
-    async def _submit(self, key: str, name: str, given: Any) -> None:
-        options = Options(idempotency=Idempotency("chaos", key, key))
+    async def _submit(self, key: str, name: str, given: Any, unique: str | None) -> None:
+        options = Options(idempotency=Idempotency("chaos", key, key), unique_key=unique)
         try:
             submitted = await self._engine.client.submit(name, given, options=options)
         except StagepostError as error:

@@ -75,9 +75,11 @@ class Life:
         if not self._process.stdin.is_closing():
             self._process.stdin.write(json.dumps(words).encode() + b"\n")
 
-    def submit(self, key: str, type_name: str, given: dict[str, Any]) -> None:
+    def submit(
+        self, key: str, type_name: str, given: dict[str, Any], unique: str | None = None
+    ) -> None:
         self._log.asked[key] = (type_name, given)
-        self.say(submit=key, type=type_name, input=given)
+        self.say(submit=key, type=type_name, input=given, unique=unique)
 
     def watch(self, task_id: str) -> None:
         seen = self._log.seen.setdefault(task_id, [])

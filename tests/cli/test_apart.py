@@ -1,5 +1,6 @@
 """The API, workers and the maintenance as processes of their own, on one PostgreSQL."""
 
+import asyncio
 import json
 import os
 import signal
@@ -11,11 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import httpx
 import pytest
 from httpx_sse import connect_sse
 
 from cli.serving import APPS, LONGEST, Server, serving, stagepost, until
+from stagepost.stores.postgres.address import address_of
+from stagepost.web.options import parse_instant
 from support.postgres import Server as PostgresServer
 
 
@@ -38,7 +42,7 @@ class Fleet:
             STAGEPOST_STORE=self.store,
             STAGEPOST_BLOBS=self.blobs.as_uri(),
             cwd=APPS,
-            **more,
+            **{"STAGEPOST_LEASE": "5", **more},
         )
 
     def worker(self, *words: str, **more: str) -> AbstractContextManager[Server]:
@@ -70,6 +74,20 @@ class Fleet:
         ]
         assert [event["seq"] for event in found] == list(range(1, len(found) + 1))
         return found
+
+    def database(self, expression: str, *arguments: object) -> Any:
+        """A value that the database answers, in the schema of these processes."""
+        address = address_of(self.store)
+
+        async def ask() -> Any:
+            settings = {"search_path": address.schema}
+            connection = await asyncpg.connect(address.url, server_settings=settings)
+            try:
+                return await connection.fetchval(f"SELECT {expression}", *arguments)
+            finally:
+                await connection.close()
+
+        return asyncio.run(ask())
 
     def reasons(self, task_id: str) -> list[str]:
         events = self.events(task_id)
@@ -143,7 +161,7 @@ def test_a_worker_that_is_stopped_gives_its_tasks_to_another(fleet: Fleet) -> No
         until((fleet.folder / "waiting").exists, "the gate")
         with fleet.worker():
             first.process.send_signal(signal.SIGTERM)
-            time.sleep(1)  # the handler is told once the claim that stands in the store is answered
+            until(lambda: "at their next checkpoint" in first.err(), "the drain")
             (fleet.folder / "gate").touch()
             assert first.process.wait(LONGEST) == 0, first.err()
             found = fleet.finished(task_id)
@@ -185,7 +203,9 @@ def test_the_maintenance_runs_where_it_is_told_to(fleet: Fleet) -> None:
         assert fleet.finished(later)["result"] == "later"
         retried = fleet.submit("say", word="bug")
         until(lambda: fleet.status(retried)["status"] == "FAILED", "the first failure")
-        time.sleep(1)
+        due_at = parse_instant(fleet.status(retried)["nextAttemptAt"])
+        until(lambda: fleet.database("now_ms()") > due_at, "the time of the retry")
+        assert not fleet.database("EXISTS (SELECT FROM leases)"), "some process leads a loop"
         assert fleet.status(retried)["status"] == "FAILED", "nobody releases what is due"
         with fleet.start("maintenance", "--probe", "127.0.0.1:0") as maintenance:
             assert maintenance.out().startswith("ready maintenance http://127.0.0.1:")

@@ -214,6 +214,19 @@ def test_the_version_and_the_help(asked: Server) -> None:
     assert ran.err == ""
 
 
+def test_a_lease_that_is_too_short_for_postgresql_is_refused(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STAGEPOST_LEASE", "4.9")
+    monkeypatch.setenv("STAGEPOST_HEARTBEAT", "1")
+    cli("tasks")
+    monkeypatch.setenv("STAGEPOST_STORE", "postgresql://127.0.0.1:9/nothing")
+    cli("tasks", code=2)
+    assert re.fullmatch(
+        r"stagepost: STAGEPOST_LEASE is 4\.9; on PostgreSQL it is at least 5 [^\n]+\n", cli.err
+    )
+
+
 def test_a_wrong_setting_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STAGEPOST_LEASE", "soon")
     cli("tasks", code=2)

@@ -100,6 +100,7 @@ def test_the_table_of_limits_is_read() -> None:
         ("STAGEPOST_LOG", "xml"),
         ("STAGEPOST_LOG_LEVEL", "loud"),
         ("STAGEPOST_LIMIT_FILES", "0"),
+        ("STAGEPOST_LIMIT_QUEUED_A_TENANT", "0"),
         ("STAGEPOST_CONCURRENCY", "٣"),
         ("STAGEPOST_PROBE", "9090"),
         ("STAGEPOST_PROBE", "127.0.0.1:65536"),

@@ -34,6 +34,20 @@ def test_as_json_it_prints_what_the_server_answered(
     assert whole["tags"] == ["a", "b"]
 
 
+def test_a_second_submit_with_a_unique_key_is_the_first(
+    asked: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = []
+    for word in ("first", "last"):
+        given = ["--input", json.dumps({"word": word}), "--unique-key", "k", "--debounce", "3600"]
+        assert run(["submit", "say", "--json", *given]) == 0
+        found.append(json.loads(capsys.readouterr().out)["taskId"])
+    assert found[0] == found[1]
+    assert asked.get(f"/api/v1/tasks/{found[0]}").json()["input"]["word"] == "last"
+    assert run(["submit", "say", "--debounce", "5"]) == 4
+    assert "needs a uniqueKey" in capsys.readouterr().err
+
+
 def test_watching_without_a_terminal_prints_a_line_for_each_change(
     asked: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,19 +15,26 @@ LEASE = 15.0
 class Books:
     """The part of a store that a rescuer uses."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
         self.up = True
         self.leads = True
+        self.ahead = 0
+        """Milliseconds by which its clock is before everybody's."""
+        self.told = 0
         self.rescues: list[float] = []
 
     async def lead(self, name: str, holder: str, seconds: float) -> bool:
         return self.leads
 
-    async def ping(self) -> None:
+    async def ping(self) -> int:
         if not self.up:
             raise StoreUnavailable("away")
+        self.told = self._clock.now() + self.ahead
+        return self.told
 
-    async def rescue(self, *, older_than: float) -> Rescue:
+    async def rescue(self, *, older_than: float, as_of: int) -> Rescue:
+        assert as_of == self.told
         self.rescues.append(older_than)
         return Rescue(("worker-1",), ("task-1",))
 
@@ -35,7 +42,7 @@ class Books:
 class Scene:
     def __init__(self) -> None:
         self.clock = FakeClock()
-        self.store = Books()
+        self.store = Books(self.clock)
         store: Any = self.store
         self.rescuer = Rescuer(store, self.clock, LEASE)
 
@@ -83,7 +90,7 @@ async def test_a_small_delay_does_not(scene: Scene) -> None:
 async def test_a_rescue_that_fails_makes_it_count_anew(scene: Scene) -> None:
     await scene.look(times=10)
 
-    async def away(*, older_than: float) -> Rescue:
+    async def away(*, older_than: float, as_of: int) -> Rescue:
         raise StoreUnavailable("away")
 
     scene.store.rescue = away  # type: ignore[method-assign]
@@ -99,3 +106,43 @@ async def test_only_the_leader_rescues_and_whoever_takes_over_has_counted(scene:
     assert await scene.look(times=20) == 0
     scene.store.leads = True
     assert await scene.look(times=1) == 1
+
+
+@pytest.mark.parametrize("seconds", [3_600, 2, -2, -3_600])
+async def test_a_jump_of_the_stores_clock_rescues_nobody(scene: Scene, seconds: int) -> None:
+    await scene.look(times=10)
+    scene.store.ahead += seconds * 1_000
+    assert await scene.look(times=5) == 0
+    assert await scene.look(times=1) == 1
+
+
+async def test_while_the_stores_clock_stands_still_nobody_is_rescued(scene: Scene) -> None:
+    await scene.look(times=10)
+    scene.store.ahead += 60_000
+    for _ in range(20):
+        scene.store.ahead -= 3_000
+        assert await scene.look(times=1, every=3.0) == 0
+    assert await scene.look(times=4, every=3.0) == 0
+    assert await scene.look(times=1, every=3.0) == 1
+
+
+async def test_a_clock_that_is_corrected_a_little_does_not_hold_it_up(scene: Scene) -> None:
+    await scene.look(times=10)
+    for _ in range(10):
+        scene.store.ahead += 1_000
+        assert await scene.look(times=1) == 1
+
+
+async def test_a_slow_answer_is_no_jump(scene: Scene) -> None:
+    ping = scene.store.ping
+
+    async def slow() -> int:
+        scene.clock.advance(2.0)
+        now = await ping()
+        scene.clock.advance(2.0)
+        return now
+
+    await scene.look(times=10)
+    for answer in (slow, ping, slow, ping):
+        scene.store.ping = answer  # type: ignore[method-assign]
+        assert await scene.look(times=1, every=1.0) == 1

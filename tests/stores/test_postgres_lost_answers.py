@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from stagepost.errors import LeaseLost, StoreUnavailable
+from stagepost.errors import LeaseLost, StoreUnavailable, TenantFull
 from stagepost.outcome import Cancelled, Drained, Outcome
+from stagepost.quota import Quota
 from stagepost.records import ApiKey, Idempotency, UploadRecord, WorkerRecord
 from stagepost.task import Status
 from support.fences import artifact
@@ -68,7 +69,17 @@ async def scene(
 KEY = Idempotency("submit", "key", "content")
 
 
-@pytest.mark.parametrize("changes", [{}, {"priority": 1}, {"idempotency": KEY}], ids=str)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"priority": 1},
+        {"idempotency": KEY},
+        {"unique_key": "a"},
+        {"idempotency": KEY, "unique_key": "a", "debounce": True},
+    ],
+    ids=str,
+)
 async def test_a_submit_is_kept_once(scene: Scene, changes: dict[str, Any]) -> None:
     world, new = scene.world, new_task(**changes)
     submitted = await scene.losing(world.store.submit(new))
@@ -76,6 +87,26 @@ async def test_a_submit_is_kept_once(scene: Scene, changes: dict[str, Any]) -> N
     assert not submitted.replayed
     assert await world.kinds(new.id) == ["queued"]
     assert [claimed.task_id for claimed in await world.claim(5)] == [new.id]
+
+
+async def test_a_submit_counts_once_in_a_quota(scene: Scene) -> None:
+    world = scene.world
+    await world.store.quotas.set(Quota("acme", 3))
+    for changes in ({}, {"unique_key": "a"}):
+        await scene.losing(world.store.submit(new_task(**changes)))
+    assert (await world.store.quotas.get("acme")).waiting == 2
+    await world.submit()
+    await refused(world.submit(), TenantFull)
+
+
+async def test_an_answer_in_place_of_a_new_task_is_the_same_again(scene: Scene) -> None:
+    world = scene.world
+    first = await world.store.submit(new_task(unique_key="a", debounce=True, delay=60.0))
+    new = new_task(unique_key="a", debounce=True, delay=60.0, input='"2"', idempotency=KEY)
+    answer = await scene.losing(world.store.submit(new))
+    assert (answer.task_id, answer.replayed) == (first.task_id, True)
+    assert (await world.view(first.task_id)).input == '"2"'
+    assert (await world.store.submit(new_task(idempotency=KEY))).task_id == first.task_id
 
 
 async def test_many_submits_at_once_are_each_kept_once(scene: Scene) -> None:

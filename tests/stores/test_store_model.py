@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import note as note_it
 from hypothesis import strategies as st
 
-from stagepost.records import Resume
+from stagepost.records import Idempotency, Resume
 from stagepost.signals import NewWait
 from stagepost.stores.sqlite.folder import DATABASE
 from stagepost.task import Status
@@ -84,7 +84,20 @@ _tasks = st.fixed_dictionaries(
         "max_attempts": st.integers(1, 2),
         "input_size": st.sampled_from([1, 20_000]),
         "ttl": st.just(90.0),
+        "unique_key": st.sampled_from(["a", "b"]),
+        "idempotency": st.builds(
+            Idempotency, st.just("submit"), st.sampled_from("ab"), st.sampled_from("xy")
+        ),
     },
+)
+_bursts = st.fixed_dictionaries(
+    {
+        "unique_key": st.sampled_from(["a", "b"]),
+        "debounce": st.just(True),
+        "delay": st.sampled_from([0.5, 60.0]),
+        "input": st.sampled_from(['"first"', '"second"']),
+    },
+    optional={"ttl": st.just(90.0), "deadline": st.just(100_000)},
 )
 _resumes = st.one_of(
     st.just(Resume()),
@@ -116,6 +129,7 @@ _ways = st.frozensets(
 _percent = st.none() | st.integers(0, 100)
 _weighted = [
     (4, _cause("submit", st.integers(1, 2), _tasks | st.just({}))),
+    (2, _cause("submit", st.integers(1, 2), _bursts)),
     (3, _cause("claim", st.integers(0, 2), st.integers(1, 4))),
     (10, _cause("go_on", _which)),
     (6, _cause("settle", _which, st.lists(going_on, min_size=1, max_size=3), _percent)),

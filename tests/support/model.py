@@ -9,7 +9,14 @@ from dataclasses import dataclass, field, replace
 from stagepost import lifecycle
 from stagepost.batch import Page
 from stagepost.choice import LaneTurns
-from stagepost.errors import CancelAsked, Conflict, LeaseLost, NotFound, StagepostError
+from stagepost.errors import (
+    CancelAsked,
+    Conflict,
+    IdempotencyMismatch,
+    LeaseLost,
+    NotFound,
+    StagepostError,
+)
 from stagepost.event import Event
 from stagepost.lifecycle import Blame, Change
 from stagepost.outcome import Failed, Outcome, Succeeded, Waiting
@@ -21,6 +28,7 @@ from stagepost.records import (
     ProgressNote,
     Resume,
     SavedStep,
+    Submitted,
 )
 from stagepost.signals import (
     NewWait,
@@ -34,9 +42,12 @@ from stagepost.signals import (
     wakes,
 )
 from stagepost.stores.choosing import STRIDE
-from stagepost.task import CancelRequest, Lease, Payload, Status, Task
+from stagepost.task import SETTLED, CancelRequest, Lease, Payload, Status, Task
 from stagepost.waiting import SignalSent, milliseconds
 from support.model_families import Families
+
+_KEPT = 24 * 3_600_000
+"""Milliseconds for which an Idempotency-Key is remembered."""
 
 _TRIES = 32
 """Looks of one claim behind tasks that are past their deadline."""
@@ -65,6 +76,8 @@ class Model:
     signals: dict[str, list[Signal]] = field(default_factory=dict)
     families: Families = field(default_factory=Families)
     holders: set[str] = field(default_factory=set)
+    keys: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    requests: dict[str, tuple[str, str, int]] = field(default_factory=dict)
     now: int = 0
 
     def pool(self, lane: str) -> list[Task]:
@@ -138,12 +151,48 @@ class Model:
             last = self.places[lane, tenant] - STRIDE
             self.latest[lane] = max(self.latest.get(lane, 0), last)
 
-    def submit(self, new: NewTask) -> Status:
-        """Accept a task."""
+    def submit(self, new: NewTask) -> Submitted:
+        """Accept a task, or answer with an earlier one. Raises IdempotencyMismatch."""
+        earlier = self._earlier(new)
+        if earlier is not None:
+            return earlier
+        holder = self.holder((new.tenant, new.type, new.unique_key))
+        if holder is not None:
+            if new.debounce and holder.status is Status.PENDING:
+                self._apply(lifecycle.debounced(holder, task_of(new, self.now)))
+                self.inputs[holder.id] = new.input
+            return self._answered(new, holder.id, replayed=True)
         self.inputs[new.id] = new.input
+        if new.unique_key is not None:
+            self.keys[new.id] = (new.tenant, new.type, new.unique_key)
         self._apply(lifecycle.accepted(task_of(new, self.now), self.now))
         self.hand_over()
-        return self.tasks[new.id].status
+        return self._answered(new, new.id, replayed=False)
+
+    def holder(self, key: tuple[str, str, str | None]) -> Task | None:
+        """The task that has a unique key."""
+        having = [self.tasks[task_id] for task_id, of_task in self.keys.items() if of_task == key]
+        alive = [task for task in having if task.status not in SETTLED]
+        assert len(alive) <= 1
+        return alive[0] if alive else None
+
+    def _earlier(self, new: NewTask) -> Submitted | None:
+        if new.idempotency is None or new.idempotency.key not in self.requests:
+            return None
+        fingerprint, task_id, at = self.requests[new.idempotency.key]
+        if at < self.now - _KEPT:
+            return None
+        if fingerprint != new.idempotency.fingerprint:
+            raise IdempotencyMismatch("model")
+        return self._answered(None, task_id, replayed=True)
+
+    def _answered(self, new: NewTask | None, task_id: str, *, replayed: bool) -> Submitted:
+        if new is not None and new.idempotency is not None:
+            key = new.idempotency
+            self.requests[key.key] = (key.fingerprint, task_id, self.now)
+        task = self.tasks[task_id]
+        lane = task.lane if replayed else ""
+        return Submitted(task_id, task.status, task.created_at, replayed, lane)
 
     def claim(self, demand: Demand, turns: LaneTurns) -> list[str]:
         """The ids that a claim must answer, in their order; see `claimed`."""
@@ -331,6 +380,8 @@ class Model:
             how = {"fromStep": resume.from_step}
             cut = self._place_of(task_id, resume.from_step)
         change = lifecycle.redriven(self.tasks[task_id], by, how, attempts, self.now)
+        if task_id in self.keys and self.holder(self.keys[task_id]) is not None:
+            raise Conflict("model")
         if cut is None:
             raise NotFound("model")
         left = max(0, cut[0])

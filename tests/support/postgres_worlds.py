@@ -85,14 +85,20 @@ class PostgresWorlds:
         return f"postgresql://{place}{parts.path}?schema={schema}{self._options}"
 
     async def open(
-        self, folder: Path, clock: Clock, committed: Callable[[Committed], None]
+        self,
+        folder: Path,
+        clock: Clock,
+        committed: Callable[[Committed], None],
+        max_queued: int | None = None,
     ) -> PostgresStore:
         """A store under the name of a folder, driven by the test's clock."""
         place = self._places.get(folder) or await self._place_for(folder)
         assert isinstance(clock, TellingClock)
         place.set_time(clock.now())
         clock.listener = place.set_time
-        store = await PostgresStore.open(self.url(place.schema), clock, committed)
+        store = await PostgresStore.open(
+            self.url(place.schema), clock, committed, max_queued=max_queued
+        )
         place.stores.append(store)
         return store
 

@@ -33,8 +33,8 @@ from stagepost.stores.sqlite import SqliteStore
 from stagepost.task import CancelRequest, Payload, Status, Task
 from stagepost.testing import FakeClock
 
-Opener = Callable[[Path, Clock, Callable[[Committed], None]], Awaitable[Store]]
-"""Opens a store that keeps its data in, or under the name of, a folder."""
+Opener = Callable[..., Awaitable[Store]]
+"""Opens a store that keeps its data in, or under the name of, a folder; then a clock and a bell."""
 
 EVERYBODY = Scope(None)
 ASKED = CancelRequest("ada", "no need")
@@ -43,10 +43,13 @@ DAY = 86_400.0
 
 
 async def open_sqlite(
-    folder: Path, clock: Clock, committed: Callable[[Committed], None]
+    folder: Path,
+    clock: Clock,
+    committed: Callable[[Committed], None],
+    max_queued: int | None = None,
 ) -> SqliteStore:
     """The embedded store."""
-    return SqliteStore(folder, clock, committed)
+    return SqliteStore(folder, clock, committed, max_queued=max_queued)
 
 
 def new_id() -> str:

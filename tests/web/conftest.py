@@ -2,11 +2,13 @@
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
-from web.kit import Engine, Session, engine_in, http
+from stagepost.web import create_app
+from web.kit import Engine, Session, alive, engine_in, http
 
 
 @pytest.fixture
@@ -35,4 +37,12 @@ async def client(engine: Engine) -> AsyncIterator[httpx.AsyncClient]:
 async def keyed(tmp_path: Path) -> AsyncIterator[Engine]:
     """With API keys."""
     async with engine_in(tmp_path, auth=("keys",)) as made:
+        yield made
+
+
+@pytest.fixture
+async def app(engine: Engine) -> AsyncIterator[Any]:
+    """The application itself, alive."""
+    made = create_app(engine.parts)
+    async with alive(made):
         yield made

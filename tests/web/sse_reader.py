@@ -8,6 +8,9 @@ from typing import Any
 
 import orjson
 
+from stagepost.records import Claimed
+from web.kit import Engine
+
 
 @dataclass
 class Sse:
@@ -133,3 +136,14 @@ async def reading(
         connection.leave()
         async with asyncio.timeout(30):
             await serving
+
+
+async def running(engine: Engine) -> Claimed:
+    """A task that runs; its last event is `started`, number 2."""
+    await engine.submit()
+    return await engine.worker.claim()
+
+
+async def ended(connection: Connection) -> None:
+    """Wait for the end of a stream."""
+    await connection.until(lambda: connection.closed)

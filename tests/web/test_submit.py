@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from stagepost.errors import IdempotencyInProgress
 from stagepost.records import Filter, Scope
 from stagepost.task import Status
 from web.kit import API, Engine
@@ -161,6 +162,16 @@ async def test_an_invalid_trace_is_replaced(client: httpx.AsyncClient, given: st
         ("delaySeconds=99999999", "delaySeconds"),
         ("delaySeconds=1&runAt=2030-01-01T00:00:00Z", "delaySeconds"),
         ("deadline=2020-01-01T00:00:00Z", "deadline"),
+        ("uniqueKey=", "uniqueKey"),
+        ("uniqueKey=%00", "uniqueKey"),
+        ("uniqueKey=a&uniqueKey=b", "uniqueKey"),
+        (f"uniqueKey={'x' * 256}", "uniqueKey"),
+        ("debounceSeconds=5", "debounceSeconds"),
+        ("uniqueKey=a&debounceSeconds=0", "debounceSeconds"),
+        ("uniqueKey=a&debounceSeconds=soon", "debounceSeconds"),
+        ("uniqueKey=a&debounceSeconds=99999999", "debounceSeconds"),
+        ("uniqueKey=a&debounceSeconds=5&delaySeconds=5", "debounceSeconds"),
+        ("uniqueKey=a&debounceSeconds=5&runAt=2030-01-01T00:00:00Z", "debounceSeconds"),
         ("tag=", "tag"),
         ("tag=%00", "tag"),
         (f"tag={'x' * 65}", "tag"),
@@ -183,7 +194,7 @@ async def test_a_bad_option_is_refused_by_name(
 
 @pytest.mark.parametrize(
     "name",
-    ["callbackUrl", "uniqueKey", "concurrencyKey", "debounceSeconds", "Lane", "tags", ""],
+    ["callbackUrl", "concurrencyKey", "Lane", "tags", ""],
 )
 async def test_an_unknown_parameter_is_refused(
     engine: Engine, client: httpx.AsyncClient, name: str
@@ -394,3 +405,74 @@ class TestIdempotency:
         response = await client.post(ECHO, json={}, headers=headers)
 
         assert (response.status_code, response.json()["result"]) == (200, 7)
+
+    async def test_users_never_share_a_key(self, engine: Engine, client: httpx.AsyncClient) -> None:
+        ids = set()
+        for user in ("ada", "bob"):
+            headers = {"Idempotency-Key": "k", "X-User-Id": user}
+            answers = [await client.post(ECHO, json={}, headers=headers) for _ in range(2)]
+            assert [answer.status_code for answer in answers] == [202, 200]
+            ids |= {answer.json()["taskId"] for answer in answers}
+        assert len(ids) == 2
+        assert await count(engine) == 2
+
+    async def test_the_bytes_of_a_form_may_differ(self, client: httpx.AsyncClient) -> None:
+        ids = set()
+        for boundary, order in (("first", (0, 1)), ("second-one", (1, 0))):
+            parts = [
+                b'Content-Disposition: form-data; name="side"\r\n\r\npartyA\r\n',
+                b'Content-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nbody\r\n',
+            ]
+            line = b"--" + boundary.encode()
+            body = b"".join(line + b"\r\n" + parts[n] for n in order) + line + b"--\r\n"
+            headers = {
+                "Idempotency-Key": "k",
+                "content-type": f"multipart/form-data; boundary={boundary}",
+            }
+            answer = await client.post(REVIEW, content=body, headers=headers)
+            assert answer.status_code in {200, 202}, answer.text
+            ids.add(answer.json()["taskId"])
+        assert len(ids) == 1
+
+    async def test_while_the_first_has_not_ended_it_is_refused(
+        self, engine: Engine, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def under_way(*_: Any, **__: Any) -> Any:
+            raise IdempotencyInProgress("Not yet.")
+
+        monkeypatch.setattr(engine.client, "submit", under_way)
+        response = await client.post(ECHO, json={}, headers={"Idempotency-Key": "k"})
+        problem(response, 409, "idempotency-in-progress")
+
+
+class TestUniqueKey:
+    async def test_a_second_submit_gets_the_task_that_is_not_over(
+        self, engine: Engine, client: httpx.AsyncClient
+    ) -> None:
+        unique = {"uniqueKey": "customer 7"}
+        first = await client.post(ECHO, json={"number": 1}, params=unique)
+        await engine.worker.claim()
+        second = await client.post(ECHO, json={"number": 2}, params={**unique, "lane": "batch"})
+
+        assert (first.status_code, second.status_code) == (202, 200)
+        assert second.json() == {**first.json(), "status": "RUNNING"}
+        assert second.headers["location"] == first.headers["location"]
+        assert await count(engine) == 1
+
+    async def test_the_last_of_a_burst_counts(
+        self, engine: Engine, client: httpx.AsyncClient
+    ) -> None:
+        burst = {"uniqueKey": "document 9", "debounceSeconds": "3600"}
+        answers = [
+            await client.post(ECHO, json={"number": number}, params=burst) for number in range(3)
+        ]
+        assert [answer.status_code for answer in answers] == [202, 200, 200]
+        task = (await client.get(answers[0].headers["location"])).json()
+        assert (task["status"], task["input"]["number"]) == ("PENDING", 2)
+        assert await count(engine) == 1
+
+    async def test_a_deadline_before_its_end_is_refused(self, client: httpx.AsyncClient) -> None:
+        soon = datetime.now(UTC) + timedelta(minutes=30)
+        query = {"uniqueKey": "a", "debounceSeconds": "3600", "deadline": soon.isoformat()}
+        refused = problem(await client.post(ECHO, json={}, params=query), 422, "validation")
+        assert refused["errors"][0]["parameter"] == "deadline"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stagepost.cli import doctor, init, server, signals, submit, tasks, up, watch
+from stagepost.cli import doctor, init, quotas, server, signals, submit, tasks, up, watch
 from stagepost.cli.dead_letters import dead_letters_app
 from stagepost.cli.dev import dev_app
 from stagepost.cli.exits import Exit, complain
@@ -55,6 +55,7 @@ app.add_typer(tenants_app, name="tenants")
 app.command()(server.workers)
 app.add_typer(limits_app, name="limits")
 app.add_typer(schedules_app, name="schedules")
+app.command()(quotas.quotas)
 app.add_typer(keys_app, name="keys")
 app.command()(doctor.doctor)
 app.command()(init.init)

@@ -36,6 +36,13 @@ IdempotencyKey = Annotated[
 ConcurrencyKey = Annotated[
     str | None, typer.Option(help="Of the tasks with one such key only one runs at a time.")
 ]
+UniqueKey = Annotated[
+    str | None, typer.Option(help="While a task of this type and key is not over, it is the one.")
+]
+Debounce = Annotated[
+    float | None,
+    typer.Option(min=0, help="Seconds after the last submit with this unique key; starts then."),
+]
 Watch = Annotated[
     bool, typer.Option("--watch", help="Watch it until it ends; the exit code says how.")
 ]
@@ -53,6 +60,8 @@ def submit(
     tags: Tags = None,
     idempotency_key: IdempotencyKey = None,
     concurrency_key: ConcurrencyKey = None,
+    unique_key: UniqueKey = None,
+    debounce: Debounce = None,
     watch: Watch = False,
     url: Url = None,
     as_json: Json = False,
@@ -62,7 +71,7 @@ def submit(
     value = given_input(given)
     options = SubmitOptions(
         lane, priority, delay, run_at, deadline, tuple(tags or ()), idempotency_key,
-        concurrency_key,
+        concurrency_key, unique_key, debounce,
     )  # fmt: skip
 
     async def work(remote: Remote) -> "Accepted":

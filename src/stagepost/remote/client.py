@@ -15,6 +15,7 @@ from stagepost.remote.errors import Unreachable, no_answer, refusal
 from stagepost.remote.files import FileField, FilePart, file_fields, opened, save
 from stagepost.remote.following import Following
 from stagepost.remote.queries import SubmitOptions, Where
+from stagepost.remote.quotas import QuotaCalls
 from stagepost.remote.schedules import RemoteSchedules
 from stagepost.remote.transport import Call, Transport
 
@@ -55,6 +56,7 @@ class Remote:
         self, url: str, key: str = "", transport: httpx.AsyncBaseTransport | None = None
     ) -> None:
         self._transport = Transport(url, key, transport)
+        self.quotas = QuotaCalls(self._transport)
         self.url = self._transport.url
         self.schedules = RemoteSchedules(self._transport)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class SubmitOptions:
-    """How a task is to run. Instants are RFC 3339 texts, `delay` and `priority` are seconds."""
+    """How a task is to run. Instants are RFC 3339 texts; delays and `priority` are seconds."""
 
     lane: str | None = None
     priority: int | None = None
@@ -16,6 +16,8 @@ class SubmitOptions:
     tags: tuple[str, ...] = ()
     idempotency_key: str | None = None
     concurrency_key: str | None = None
+    unique_key: str | None = None
+    debounce: float | None = None
 
     def query(self) -> list[tuple[str, str]]:
         """Those that are given, under their names on the wire."""
@@ -26,6 +28,8 @@ class SubmitOptions:
             "runAt": self.run_at,
             "deadline": self.deadline,
             "concurrencyKey": self.concurrency_key,
+            "uniqueKey": self.unique_key,
+            "debounceSeconds": self.debounce,
         }
         given = [(name, f"{value}") for name, value in single.items() if value is not None]
         return given + [("tag", tag) for tag in self.tags]

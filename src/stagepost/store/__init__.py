@@ -29,6 +29,7 @@ from stagepost.store.claiming import Claiming
 from stagepost.store.keeping import Keeping
 from stagepost.store.keys import Keys
 from stagepost.store.limits import LimitRules
+from stagepost.store.quotas import Quotas
 from stagepost.store.reading import Reading
 from stagepost.store.rules import RuleBook
 from stagepost.store.schedules import Schedules
@@ -41,6 +42,7 @@ __all__ = [
     "Keeping",
     "Keys",
     "LimitRules",
+    "Quotas",
     "Reading",
     "RuleBook",
     "Schedules",
@@ -77,8 +79,13 @@ class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
         """Tasks that are submitted again and again."""
         ...
 
-    async def ping(self) -> None:
-        """Return if the store can take writes now; raises StoreUnavailable with the reason."""
+    @property
+    def quotas(self) -> Quotas:
+        """What tenants may have."""
+        ...
+
+    async def ping(self) -> int:
+        """The store's time if it can take writes now; raises StoreUnavailable with the reason."""
         ...
 
     async def close(self) -> None:

@@ -16,9 +16,13 @@ class Accepting(Protocol):
     """From a caller into the store."""
 
     async def submit(self, new: NewTask) -> Submitted:
-        """Accept a task; or answer with the earlier one of the same Idempotency-Key.
+        """Accept a task; or answer with the earlier one of its Idempotency-Key or unique key.
 
-        Raises IdempotencyMismatch when that one had another fingerprint.
+        The Idempotency-Key is asked first: the task that was answered to it before is answered
+        again for 24 h, whatever has become of it. A unique key belongs to a task until that is
+        COMPLETED, CANCELLED or a dead letter. Raises IdempotencyMismatch when the earlier one had
+        another fingerprint, IdempotencyInProgress when it is not known for 5 s whether it was
+        accepted, and TenantFull when the tenant has no room left.
         """
         ...
 
@@ -41,5 +45,8 @@ class Accepting(Protocol):
     async def redrive(
         self, task_id: str, scope: Scope, by: str, resume: Resume, attempts: int
     ) -> Task:
-        """Send a dead letter back with so many new attempts. Raises NotFound, Conflict."""
+        """Send a dead letter back with so many new attempts; its unique key is its own again.
+
+        Raises NotFound, Conflict; the latter also when another task has the unique key.
+        """
         ...

@@ -21,9 +21,11 @@ class Keeping(Protocol):
         """Dead-letter the pooled tasks whose deadline has passed; returns how many."""
         ...
 
-    async def rescue(self, *, older_than: float) -> Rescue:
+    async def rescue(self, *, older_than: float, as_of: int | None = None) -> Rescue:
         """Give back the claims of workers that have not renewed for so long, and forget them.
 
+        `as_of` is an instant that the store has told, so that a jump of its clock since then counts
+        for nothing; without it, it is now.
         Claims of workers that are not known any more are given back as well.
         """
         ...

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from stagepost.errors import Conflict, IdempotencyMismatch, TenantFull
+from stagepost.quota import MOST
 from stagepost.records import NewTask
 from stagepost.task import Status, Task
 
@@ -45,3 +47,30 @@ def task_of(new: NewTask, now: int) -> Task:
         place=place,
         concurrency_key=new.concurrency_key,
     )
+
+
+def key_taken(task_id: str) -> Conflict:
+    """The refusal of a redrive while another task holds the unique key."""
+    return Conflict(
+        f"Task {task_id} has the unique key of this one now; redrive this one when that is over."
+    )
+
+
+def other_content() -> IdempotencyMismatch:
+    """The refusal of a key that comes again with something else."""
+    return IdempotencyMismatch(
+        "This Idempotency-Key was used before with other content; use a new key."
+    )
+
+
+def tenant_full(limit: int) -> TenantFull:
+    """The refusal of a task for which its tenant has no room."""
+    return TenantFull(
+        f"The tenant has {limit} tasks that wait to start, as many as it may have; try again when "
+        "some have started."
+    )
+
+
+def too_many_quotas() -> Conflict:
+    """The refusal of one more tenant with quotas of its own."""
+    return Conflict(f"At most {MOST:,} tenants have quotas of their own; unset some first.")

@@ -32,6 +32,7 @@ from stagepost.web.metrics import Metrics
 from stagepost.web.options import unknown_parameter
 from stagepost.web.parts import Parts
 from stagepost.web.problems import Disconnected, Fault, Kind, Problem, pointer, problem_of, sentence
+from stagepost.web.quotas import QuotaRoutes
 from stagepost.web.roles import ROLES
 from stagepost.web.rules import RuleRoutes
 from stagepost.web.schedules import ScheduleRoutes
@@ -75,6 +76,7 @@ def create_app(parts: Parts) -> Envelope:
         ScheduleRoutes(parts),
         RuleRoutes(parts),
         KeyRoutes(parts, keyring),
+        QuotaRoutes(parts),
         HealthRoutes(parts, metrics),
         docs,
     ):

@@ -124,7 +124,7 @@ def _submit_operation(
     answers = {
         "202": _answer("Accepted: durable from now on.", f"{_REF}Accepted"),
         "200": {
-            "description": "The same key and content came before; or, with Prefer: wait, it is "
+            "description": "An earlier task, by one of the keys; or, with Prefer: wait, it is "
             "final.",
             "content": _json_content(
                 {"anyOf": [{"$ref": f"{_REF}Accepted"}, {"$ref": f"{_REF}TaskStatus"}]}
@@ -171,6 +171,20 @@ def _submit_parameters(settings: Settings) -> list[dict[str, Any]]:
             "concurrencyKey",
             {"type": "string", "minLength": 1, "maxLength": limits.key_length},
             "Of the tenant's tasks with one key only one runs at a time.",
+        ),
+        _parameter(
+            "uniqueKey",
+            {"type": "string", "minLength": 1, "maxLength": limits.key_length},
+            "While a task of this type and key is not over, it is the answer.",
+        ),
+        _parameter(
+            "debounceSeconds",
+            {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "maximum": limits.run_ahead_days * 86_400,
+            },
+            "Start so long after the last submit with this uniqueKey, with the input of that.",
         ),
         _header(
             "Idempotency-Key",

@@ -77,13 +77,27 @@ def unknown_parameter(name: str, known: Mapping[str, Any] | Sequence[str]) -> Pr
 
 def _check_times(values: Mapping[str, Any], limits: Limits, now: int) -> None:
     run_at, deadline = values.get("run_at"), values.get("deadline")
+    if "debounce" in values:
+        _check_debounce(values)
     if run_at is not None and "delay" in values:
         raise invalid("Give runAt or delaySeconds, not both.", parameter="delaySeconds")
     if run_at is not None and run_at > now + limits.run_ahead_days * 86_400_000:
         raise invalid(f"runAt lies at most {limits.run_ahead_days} days ahead.", parameter="runAt")
-    starts = max(now, run_at or 0) + round(values.get("delay", 0.0) * 1000)
+    starts = max(now, run_at or 0) + round(values.get("debounce", values.get("delay", 0.0)) * 1000)
     if deadline is not None and deadline <= starts:
         raise invalid("The deadline must lie after the task's start.", parameter="deadline")
+
+
+def _check_debounce(values: Mapping[str, Any]) -> None:
+    if "unique_key" not in values:
+        raise invalid("debounceSeconds needs a uniqueKey.", parameter="debounceSeconds")
+    if not values["debounce"]:
+        raise invalid("debounceSeconds is more than 0.", parameter="debounceSeconds")
+    if "run_at" in values or "delay" in values:
+        raise invalid(
+            "debounceSeconds says when the task starts; leave out runAt and delaySeconds.",
+            parameter="debounceSeconds",
+        )
 
 
 def _one(name: str, texts: Sequence[str]) -> str:
@@ -119,7 +133,7 @@ def _delay(name: str, texts: Sequence[str], limits: Limits) -> float:
     text = _one(name, texts)
     if not _SECONDS.fullmatch(text) or float(text) > limits.run_ahead_days * 86_400:
         raise invalid(
-            f"delaySeconds is a number of seconds, at most {limits.run_ahead_days} days.",
+            f"{name} is a number of seconds, at most {limits.run_ahead_days} days.",
             parameter=name,
         )
     return float(text)
@@ -155,6 +169,8 @@ _PARSERS: Final[Mapping[str, _Parser]] = {
     "deadline": _Parser("deadline", _instant),
     "tag": _Parser("tags", _tags),
     "concurrencyKey": _Parser("concurrency_key", _key),
+    "uniqueKey": _Parser("unique_key", _key),
+    "debounceSeconds": _Parser("debounce", _delay),
 }
 
 NAMES: Final = tuple(_PARSERS)

@@ -30,6 +30,7 @@ class Kind(Enum):
     TOO_LARGE = ("too-large", 413, "The request is too large")
     UNSUPPORTED_MEDIA_TYPE = ("unsupported-media-type", 415, "The body's type is not understood")
     VALIDATION = ("validation", 422, "The input is not valid")
+    IDEMPOTENCY_IN_PROGRESS = ("idempotency-in-progress", 409, "The same request is under way")
     IDEMPOTENCY_MISMATCH = ("idempotency-mismatch", 422, "The key was used for other content")
     TOO_MANY = ("too-many", 429, "Too much at once")
     HEADERS_TOO_LARGE = ("headers-too-large", 431, "The request's headers are too large")
@@ -103,7 +104,9 @@ _BY_ERROR: Final[tuple[tuple[type[Exception], Kind], ...]] = (
     (errors.NotFound, Kind.NOT_FOUND),
     (errors.NotAllowed, Kind.FORBIDDEN),
     (errors.IdempotencyMismatch, Kind.IDEMPOTENCY_MISMATCH),
+    (errors.IdempotencyInProgress, Kind.IDEMPOTENCY_IN_PROGRESS),
     (errors.Conflict, Kind.CONFLICT),
+    (errors.TenantFull, Kind.TOO_MANY),
     (errors.Retryable, Kind.UNAVAILABLE),
 )
 

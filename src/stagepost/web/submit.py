@@ -79,7 +79,8 @@ class Submit:
                 await _answer(send, 200, orjson.dumps(done), submitted.task_id, applied)
                 return
         size = sum(upload.size for upload in sent.uploads)
-        body = shapes.accepted(submitted, task_type.name, options.lane or task_type.lane, size)
+        lane = submitted.lane or options.lane or task_type.lane
+        body = shapes.accepted(submitted, task_type.name, lane, size)
         await _answer(send, 200 if submitted.replayed else 202, body, submitted.task_id)
 
     async def _input(

@@ -3,9 +3,11 @@
 import pytest
 
 from stagepost.errors import Conflict, LeaseLost
+from stagepost.maintenance.rescuer import Rescuer
 from stagepost.outcome import Drained
 from stagepost.records import Beat, Rescue, WorkerRecord
 from stagepost.task import Status
+from stagepost.testing import FakeClock
 from support.tasks import failed, succeeded
 from support.world import World, checkpoint, new_id, note, refused
 
@@ -204,3 +206,48 @@ async def test_a_beat_tells_whom_to_cancel_until_they_have_ended(world: World, s
     await world.store.settle(one.lease, succeeded())
     assert (await world.store.beat(hand.id, state)).cancels == ()
     assert await world.status(other.task_id) is Status.RUNNING
+
+
+async def test_ping_tells_the_stores_time_which_is_never_set_back(world: World) -> None:
+    now = world.clock.now()
+    assert await world.store.ping() == now
+    world.clock.set_back(60)
+    assert await world.store.ping() == now
+    world.clock.advance(61)
+    assert await world.store.ping() == now + 1_000
+
+
+async def test_silence_is_counted_back_from_an_instant_that_was_told(world: World) -> None:
+    claimed = await world.running()
+    told = await world.store.ping()
+    world.clock.advance(3_600)
+    assert await world.store.rescue(older_than=15, as_of=told + 14_999) == Rescue()
+    rescue = await world.store.rescue(older_than=15, as_of=told + 15_000)
+    assert rescue.tasks == (claimed.task_id,)
+
+
+async def test_a_jump_of_the_stores_clock_gives_nothing_back(world: World) -> None:
+    hand = await world.hand()
+    claimed = await world.running(by=hand)
+    ours = FakeClock()
+    rescuer = Rescuer(world.store, ours, 15.0)
+
+    async def looks(times: int) -> int:
+        found = 0
+        for _ in range(times):
+            ours.advance(3)
+            world.clock.advance(3)
+            found += len((await rescuer.look()).tasks)
+            await world.store.beat(hand.id, "running")
+        return found
+
+    assert await looks(10) == 0
+    world.clock.advance(3_600)
+    assert await looks(10) == 0
+    assert await world.status(claimed.task_id) is Status.RUNNING
+    rescued: list[str] = []
+    for _ in range(6):
+        ours.advance(3)
+        world.clock.advance(3)
+        rescued += (await rescuer.look()).tasks
+    assert rescued == [claimed.task_id]

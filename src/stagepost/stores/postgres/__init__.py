@@ -6,6 +6,7 @@ of the primary, is as the server is configured. The server's clock is the store'
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from stagepost.bus import Committed
@@ -41,6 +42,7 @@ from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.limits import PostgresLimits
 from stagepost.stores.postgres.opening import prepare
+from stagepost.stores.postgres.quota_rules import PostgresQuotas
 from stagepost.stores.postgres.rules import PostgresRules
 from stagepost.stores.postgres.schedules import PostgresSchedules
 from stagepost.stores.postgres.settling import Kind, Write
@@ -60,27 +62,37 @@ class PostgresStore:
         clock: Clock,
         committed: Callable[[Committed], None],
         first: Backend,
+        max_queued: int | None,
     ) -> None:
-        self._engine = Engine(address, clock, committed, first)
+        self._engine = Engine(address, clock, committed, first, max_queued)
         self.rules = PostgresRules(self._engine)
         self.waits = PostgresWaits(self._engine)
         self.children = PostgresChildren(self._engine)
         self.limits = PostgresLimits(self._engine)
-        self.schedules = PostgresSchedules(self._engine, submitting.submit)
+        self.schedules = PostgresSchedules(
+            self._engine, partial(submitting.submit, limits=self._engine.limits)
+        )
+        self.quotas = PostgresQuotas(self._engine)
         self._scanned_at = 0
 
     @classmethod
     async def open(
-        cls, url: str, clock: Clock, committed: Callable[[Committed], None]
+        cls,
+        url: str,
+        clock: Clock,
+        committed: Callable[[Committed], None],
+        *,
+        max_queued: int | None = None,
     ) -> "PostgresStore":
         """Open `postgresql://USER:PASSWORD@HOST/DATABASE`, and bring its schema up to date.
 
         `?schema=NAME` names another schema than `stagepost`. `committed` is called after each
-        commit in the event loop in which the store was opened, and must return at once. Raises
-        StoreRefused with the remedy; the password is in no message.
+        commit in the event loop in which the store was opened, and must return at once.
+        `max_queued` is the quota of tenants without one of their own. Raises StoreRefused with the
+        remedy; the password is in no message.
         """
         address = address_of(url)
-        return cls(address, clock, committed, await prepare(address))
+        return cls(address, clock, committed, await prepare(address), max_queued)
 
     # Accepting
 
@@ -177,9 +189,9 @@ class PostgresStore:
             return 0
         return await self._engine.change(lambda tx: keeping.expire(tx, late))
 
-    async def rescue(self, *, older_than: float) -> Rescue:
+    async def rescue(self, *, older_than: float, as_of: int | None = None) -> Rescue:
         """Give back the claims of silent workers."""
-        return await self._engine.change(lambda tx: keeping.rescue(tx, older_than))
+        return await self._engine.change(lambda tx: keeping.rescue(tx, older_than, as_of))
 
     async def lead(self, name: str, holder: str, seconds: float) -> bool:
         """Whether the holder leads from now on."""
@@ -254,9 +266,9 @@ class PostgresStore:
         """The live key with a hash."""
         return await self._engine.read(lambda db: looking.key(db, key_hash))
 
-    async def ping(self) -> None:
+    async def ping(self) -> int:
         """Write something."""
-        await self._engine.change(life.ping)
+        return await self._engine.change(life.ping)
 
     async def close(self) -> None:
         """Commit what is queued and let go of the database."""

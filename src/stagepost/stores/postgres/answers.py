@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from stagepost.stores.handover import hand_over
+
 _log = logging.getLogger("stagepost.store")
 
 CLOSING: Final = "The store is closing; try again in a moment."
@@ -67,35 +69,8 @@ class Answers:
         self._orphaned = orphaned
 
     def give(self, results: Results) -> None:
-        """Hand each result to its caller, once for each event loop."""
-        elsewhere: dict[asyncio.AbstractEventLoop, Results] = {}
-        here: Results = []
-        for answer in results:
-            future = answer[0].future
-            if future is None or future.get_loop() is self._home:
-                here.append(answer)
-            else:
-                elsewhere.setdefault(future.get_loop(), []).append(answer)
-        self._hand_over(here)
-        for loop, answers in elsewhere.items():
-            try:
-                loop.call_soon_threadsafe(self._hand_over, answers)
-            except RuntimeError:
-                # The loop was closed: nobody is left there to be told.
-                self._left_over(answers)
-
-    def _hand_over(self, answers: Results) -> None:
-        left: Results = []
-        for intent, result in answers:
-            future = intent.future
-            if future is None or future.done():
-                left.append((intent, result))
-            elif isinstance(result, BaseException):
-                future.set_exception(result)
-            else:
-                future.set_result(result)
-        if left:
-            self._left_over(left)
+        """Hand each result to its caller."""
+        hand_over(results, self._left_over, self._home)
 
     def _left_over(self, answers: Results) -> None:
         if self._orphaned is not None:

@@ -26,6 +26,7 @@ from stagepost.stores.postgres.connections import Backend, Connections
 from stagepost.stores.postgres.doorbells import Doorbells
 from stagepost.stores.postgres.held import Held
 from stagepost.stores.postgres.lane import Lane
+from stagepost.stores.postgres.quotas import Limits
 from stagepost.stores.postgres.ruling import KnownRules
 from stagepost.stores.postgres.settling import Kind, Write
 from stagepost.stores.postgres.telling import Telling
@@ -54,6 +55,7 @@ class Engine:
         clock: Clock,
         committed: Callable[[Committed], None],
         first: Backend,
+        max_queued: int | None = None,
     ) -> None:
         self._home = home = asyncio.get_running_loop()
         self._connections = Connections(address)
@@ -70,7 +72,10 @@ class Engine:
         self._reading = asyncio.Semaphore(_READS)
         self._waiting = 0
         answers = Answers(home)
+        self.limits = Limits(max_queued)
         self._submits = Lane("submits", home, self._write_submits, answers)
+        # Those with a key may have to wait for another process, and no other waits with them.
+        self._named = Lane("named submits", home, self._write_submits, answers, separate=_seconds)
         self._writes = Lane(
             "writes", home, self._write_writes, answers, separate=settling.second_ends
         )
@@ -85,13 +90,14 @@ class Engine:
     def submit(self, new: Any) -> "asyncio.Future[Any]":
         """Put a submit into its lane; the future fails with QueueFull where there is no room."""
         size = len(new.input)
-        if self._submits.full(size):
+        lane = self._named if submitting.is_named(new) else self._submits
+        if lane.full(size):
             full: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
             full.set_exception(
                 QueueFull("Too much is waiting to be written; try again in a moment.")
             )
             return full
-        return self._submits.put(new, size)
+        return lane.put(new, size)
 
     async def write(self, each: Write, size: int = 0) -> None:
         """Put what a claim writes into its lane; waits for room, but for ends."""
@@ -157,7 +163,7 @@ class Engine:
         self.closing = True
         await self._claims.close()
         await self._telling.close()
-        await asyncio.gather(self._submits.close(), self._writes.close())
+        await asyncio.gather(self._submits.close(), self._named.close(), self._writes.close())
         await self._doorbells.close()
         await self._connections.close()
 
@@ -203,7 +209,7 @@ class Engine:
     async def _write_submits(self, batch: list[Intent]) -> Results:
         news = [intent.argument for intent in batch]
         transaction, answers = await perform(
-            self._connections, self.moment, lambda tx: submitting.submit(tx, news)
+            self._connections, self.moment, lambda tx: submitting.submit(tx, news, self.limits)
         )
         self._announce(transaction)
         return list(zip(batch, answers, strict=True))
@@ -278,3 +284,8 @@ class Engine:
             self._committed(transaction.news)
         except Exception:  # noqa: BLE001  # what is committed is committed
             _log.exception("the doorbells of a commit failed")
+
+
+def _seconds(batch: list[Intent]) -> list[Intent]:
+    later = submitting.seconds(intent.argument for intent in batch)
+    return [intent for intent in batch if id(intent.argument) in later] if later else []

@@ -22,7 +22,8 @@ _DUE: Final = f"""{changes.LOCKED} t.id IN (
 _LATE: Final = f"""{changes.LOCKED} t.id = ANY($2::uuid[]) AND t.status = 'QUEUED'
     ORDER BY t.id FOR UPDATE OF t SKIP LOCKED"""
 
-_SILENT: Final = f"DELETE FROM workers WHERE beat_at <= {MS} - $2::bigint RETURNING id"
+_SILENT: Final = f"""
+DELETE FROM workers WHERE beat_at <= coalesce($3::bigint, {MS}) - $2::bigint RETURNING id"""
 _STRAYS: Final = f"""{changes.LOCKED} t.id IN (
         SELECT u.id FROM claims AS c CROSS JOIN LATERAL unnest(c.tasks) AS u (id)
         JOIN tasks AS s ON s.id = u.id AND s.lease_id = c.lease_id
@@ -59,10 +60,11 @@ async def expire(tx: Transaction, task_ids: Sequence[str]) -> int:
         return await changes.change_each(tx, tasks.values(), expired_if_queued)
 
 
-async def rescue(tx: Transaction, older_than: float) -> Rescue:
-    """Give back the claims of workers that are silent for longer than so many seconds."""
+async def rescue(tx: Transaction, older_than: float, as_of: int | None) -> Rescue:
+    """Give back the claims of workers that were silent for so many seconds at an instant."""
+    silence = round(older_than * 1000)
     async with tx.connection.transaction():
-        silent = await tx.connection.fetch(_SILENT, tx.moment.last, round(older_than * 1000))
+        silent = await tx.connection.fetch(_SILENT, tx.moment.last, silence, as_of)
         strays = await changes.take(tx, _STRAYS)
         await _give_back(tx, strays.values(), Blame.UNKNOWN)
         await tx.connection.execute(_FORGET_STRAYS)

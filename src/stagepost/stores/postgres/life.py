@@ -93,9 +93,9 @@ async def revoke_key(tx: Transaction, key_id: str, tenant: str) -> None:
         raise NotFound(f"There is no key {key_id}.")
 
 
-async def ping(tx: Transaction) -> None:
-    """A write that proves that writes are taken."""
-    tx.moment.saw(int(await _value(tx, _PING)))
+async def ping(tx: Transaction) -> int:
+    """A write that proves that writes are taken; its instant."""
+    return tx.moment.saw(int(await _value(tx, _PING)))
 
 
 async def _value(tx: Transaction, statement: str, *row: Any) -> Any:

@@ -8,7 +8,7 @@ from stagepost import lifecycle
 from stagepost.batch import PAGE, begun_anew
 from stagepost.errors import NotFound
 from stagepost.records import Resume, Scope
-from stagepost.stores.postgres import changes
+from stagepost.stores.postgres import changes, unique
 from stagepost.stores.postgres.rows import MS, TASK_COLUMNS, known, task_of
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.redriving import EVERYTHING, LAST_ID, NOTHING, Cut, resume_data
@@ -78,6 +78,7 @@ async def redrive(
         if tx.again and await _is_redriven(tx, task, by):
             return task
         change = lifecycle.redriven(task, by, data, attempts, tx.moment.last)
+        await unique.hold_again(tx, task)
         cut = await _cut(tx, task_id, resume)
         if await _redrive_dead_children(tx, task_id, by, cut) == PAGE:
             return task

@@ -5,11 +5,14 @@ from dataclasses import replace
 from typing import Any, Final
 
 from stagepost import lifecycle
-from stagepost.errors import Conflict, IdempotencyMismatch
+from stagepost.errors import Conflict
 from stagepost.lifecycle import Change
 from stagepost.records import NewTask, Submitted
-from stagepost.stores.accepting import FIRST_OPTION, IDEMPOTENCY_KEPT, is_plain, task_of
-from stagepost.stores.postgres import changes, keyed
+from stagepost.stores.accepting import FIRST_OPTION, is_plain, task_of
+from stagepost.stores.postgres import changes, idempotency, keyed, quotas, unique
+from stagepost.stores.postgres.batch import Answer, Batch
+from stagepost.stores.postgres.idempotency import PATIENCE, KeyHeld
+from stagepost.stores.postgres.quotas import Limits
 from stagepost.stores.postgres.rows import (
     MS,
     TASK_NAMES,
@@ -79,37 +82,74 @@ SELECT $1::bigint, u.* FROM unnest($2::text[], $3::text[], $4::uuid[], $5::text[
 ON CONFLICT (id) DO NOTHING"""
 _KEEP: Final = "UPDATE blobs SET kept = true WHERE key = ANY($1::text[])"
 
-_OWN_KEYS: Final = f"""
-INSERT INTO idempotency AS i (created_at, tenant, "user", scope, key, fingerprint, task_id)
-SELECT $1::bigint, k.* FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[],
-    $7::uuid[]) AS k
-ON CONFLICT (tenant, "user", scope, key) DO UPDATE SET created_at = excluded.created_at,
-    fingerprint = excluded.fingerprint, task_id = excluded.task_id
-    WHERE i.created_at < excluded.created_at - {IDEMPOTENCY_KEPT}
-RETURNING task_id"""
-_EARLIER: Final = """
-SELECT i.tenant, i."user", i.scope, i.key, i.fingerprint, i.task_id, i.created_at, t.status
-FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS k (tenant, "user", scope, key)
-JOIN idempotency AS i USING (tenant, "user", scope, key) LEFT JOIN tasks AS t ON t.id = i.task_id"""
-_OLD_KEYS: Final = """
-DELETE FROM idempotency WHERE ctid = ANY(ARRAY(
-    SELECT ctid FROM idempotency WHERE created_at < $1::bigint ORDER BY created_at LIMIT $2
-    FOR UPDATE SKIP LOCKED))"""
-"""Each new key clears out a few that have had their time, so the table stays bounded."""
-
-Answer = Submitted | Exception
-_Key = tuple[str, str, str, str]
+_NOW: Final = f"SELECT {MS}"
+_NOW_PATIENTLY: Final = f"SELECT {MS}, set_config('lock_timeout', '{PATIENCE}', true)"
 
 
-async def submit(tx: Transaction, news: Sequence[NewTask]) -> list[Answer]:
-    """Accept a batch of tasks."""
+def is_named(new: NewTask) -> bool:
+    """Whether a submit has a key, by which it may be another's."""
+    return new.idempotency is not None or new.unique_key is not None
+
+
+def seconds(news: Iterable[NewTask]) -> set[int]:
+    """Which of some submits, by their `id()`, have a key that one before them has as well.
+
+    They have to wait until it is known what becomes of that one.
+    """
+    seen: set[tuple[str, ...]] = set()
+    later: set[int] = set()
+    for new in news:
+        names = _names(new)
+        if seen.isdisjoint(names):
+            seen |= names
+        else:
+            later.add(id(new))
+    return later
+
+
+def _names(new: NewTask) -> set[tuple[str, ...]]:
+    names: set[tuple[str, ...]] = set()
+    if new.idempotency is not None:
+        names.add(("once", new.tenant, new.user, new.idempotency.scope, new.idempotency.key))
+    if new.unique_key is not None:
+        names.add(("unique", new.tenant, new.type, new.unique_key))
+    return names
+
+
+async def submit(tx: Transaction, news: Sequence[NewTask], limits: Limits) -> list[Answer]:
+    """Accept a batch of tasks, of which no two have the same key."""
+    if limits.old:
+        await limits.read(tx.connection)
     plain = [new for new in news if is_plain(new)]
+    if not limits.none:
+        plain = [new for new in plain if limits.of(new.tenant) is None]
     if len(plain) == len(news):
         return await _submit_plain(tx, plain)
+    try:
+        return await _submit_all(tx, news, plain, limits, careful=False)
+    except KeyHeld:
+        return await _submit_all(tx, news, plain, limits, careful=True)
+
+
+async def _submit_all(
+    tx: Transaction,
+    news: Sequence[NewTask],
+    plain: list[NewTask],
+    limits: Limits,
+    *,
+    careful: bool,
+) -> list[Answer]:
+    apart = {id(new) for new in plain}
+    others = [new for new in news if id(new) not in apart]
     async with tx.connection.transaction():
-        first = iter(await _submit_plain(tx, plain) if plain else [])
-        others = iter(await _submit_others(tx, [new for new in news if not is_plain(new)]))
-    return [next(first if is_plain(new) else others) for new in news]
+        # First what may wait for others, and be undone.
+        batch = await _asked(tx, others, limits, careful=careful)
+        bulk = plain + [new for new in batch.left if is_plain(new)]
+        rest = [new for new in batch.left if not is_plain(new)]
+        answers = batch.answers | (await _accept(tx, rest, batch.now) if rest else {})
+        accepted = await _submit_plain(tx, bulk) if bulk else []
+    done = dict(zip(map(id, bulk), accepted, strict=True))
+    return [done[id(new)] if id(new) in done else answers[new.id] for new in news]
 
 
 async def _submit_plain(tx: Transaction, news: list[NewTask]) -> list[Answer]:
@@ -163,18 +203,39 @@ def _taken() -> Conflict:
     return Conflict("Something of this id or name is there already.")
 
 
-async def _submit_others(tx: Transaction, news: list[NewTask]) -> list[Answer]:
+async def _asked(tx: Transaction, news: list[NewTask], limits: Limits, *, careful: bool) -> Batch:
+    """What has to be known before these can be accepted."""
     if len({new.id for new in news}) < len(news):
         raise _taken()
-    now = tx.moment.saw(await tx.connection.fetchval(f"SELECT {MS}", tx.moment.last))
-    keyed = [new for new in news if new.idempotency is not None]
-    won = await _own_keys(tx, keyed, now) if keyed else set()
-    late = [new for new in keyed if new.id not in won]
-    fresh = [new for new in news if new.idempotency is None or new.id in won]
-    answers = await _accept(tx, fresh, now) if fresh else {}
-    if late:
-        answers |= await _earlier(tx, late)
-    return [answers[new.id] for new in news]
+    named = any(map(is_named, news))
+    now = await tx.connection.fetchval(_NOW_PATIENTLY if named else _NOW, tx.moment.last)
+    batch = Batch(tx.moment.saw(now), news)
+    if tx.again:
+        batch.answer(dict(await _there(tx, news)))
+    await idempotency.ask(tx, batch, careful=careful)
+    asked = batch.left
+    put_off = await unique.ask(tx, batch)
+    await quotas.ask(tx, batch, limits)
+    await _tidy_keys(tx, batch, asked)
+    for new, task_id in put_off:
+        # The files of the input before stay with the task, as another may have named them.
+        await _keep_uploads(tx, [(new, task_id)], batch.now)
+    return batch
+
+
+async def _tidy_keys(tx: Transaction, batch: Batch, asked: list[NewTask]) -> None:
+    """What was refused has used no key; what was answered with another task's id points there."""
+    refused: list[NewTask] = []
+    elsewhere: list[tuple[NewTask, str]] = []
+    for new in asked:
+        match batch.answers.get(new.id):
+            case Exception():
+                refused.append(new)
+            case Submitted(task_id=task_id) if task_id != new.id:
+                elsewhere.append((new, task_id))
+    await idempotency.point_at(tx, elsewhere)
+    await idempotency.forget(tx, refused)
+    await unique.forget(tx, refused)
 
 
 async def submit_children(tx: Transaction, news: list[NewTask]) -> None:
@@ -222,56 +283,19 @@ async def _insert_details(tx: Transaction, news: list[NewTask], now: int) -> Non
     tags = [(new.tenant, tag, new.id) for new in news for tag in new.tags]
     if tags:
         await tx.connection.execute(_TAGS, *_columns(tags))
+    await _keep_uploads(tx, [(new, new.id) for new in news], now)
+
+
+async def _keep_uploads(tx: Transaction, files_of: list[tuple[NewTask, str]], now: int) -> None:
     uploads = [
-        (each.upload_id, new.tenant, new.id, each.name, each.media_type, each.size, each.sha256)
-        for new in news
+        (each.upload_id, new.tenant, task_id, each.name, each.media_type, each.size, each.sha256)
+        for new, task_id in files_of
         for each in new.uploads
     ]
     if uploads:
         # A file that was kept before any task named it stays as it is: several may share it.
         await tx.connection.execute(_UPLOADS, now, *_columns(uploads))
         await tx.connection.execute(_KEEP, [upload[0] for upload in uploads])
-
-
-async def _own_keys(tx: Transaction, news: list[NewTask], now: int) -> set[str]:
-    """The tasks whose keys are theirs now; the others' were used before."""
-    owners: dict[_Key, NewTask] = {}
-    for new in news:
-        owners.setdefault(_key_of(new), new)
-    # In one order everywhere, so that two batches with the same keys wait for each other in turn.
-    rows = [
-        (*key, new.idempotency.fingerprint, new.id)
-        for key, new in sorted(owners.items(), key=lambda item: item[0])
-        if new.idempotency is not None
-    ]
-    won = {str(row[0]) for row in await tx.connection.fetch(_OWN_KEYS, now, *_columns(rows))}
-    await tx.connection.execute(_OLD_KEYS, now - IDEMPOTENCY_KEPT, 4 * len(rows))
-    return won
-
-
-async def _earlier(tx: Transaction, news: list[NewTask]) -> dict[str, Answer]:
-    """Answers for those whose key was used before."""
-    found = await tx.connection.fetch(_EARLIER, *_columns(sorted({_key_of(new) for new in news})))
-    there = {tuple(row[:4]): row[4:] for row in map(tuple, found)}
-    return {new.id: _replay(new, there[_key_of(new)]) for new in news}
-
-
-def _key_of(new: NewTask) -> _Key:
-    assert new.idempotency is not None
-    return (new.tenant, new.user, new.idempotency.scope, new.idempotency.key)
-
-
-def _replay(new: NewTask, row: Sequence[Any]) -> Answer:
-    fingerprint, task_id, created_at, status = row
-    assert new.idempotency is not None
-    if fingerprint != new.idempotency.fingerprint:
-        return IdempotencyMismatch(
-            "This Idempotency-Key was used before with other content; use a new key."
-        )
-    # A task that is gone was pruned, so it had ended.
-    kept = Status.COMPLETED if status is None else Status(status)
-    # It is its own forerunner when an earlier try has kept it and the answer was lost.
-    return Submitted(str(task_id), kept, created_at, replayed=str(task_id) != new.id)
 
 
 def _columns(found: Iterable[tuple[Any, ...]]) -> list[list[Any]]:

@@ -40,16 +40,18 @@ from stagepost.records import (
     WorkerRecord,
 )
 from stagepost.stores.rates import Rates
-from stagepost.stores.sqlite import bulk, changes, life, reading, submitting
+from stagepost.stores.sqlite import bulk, changes, life, reading
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.children import SqliteChildren
 from stagepost.stores.sqlite.claiming import Claiming
 from stagepost.stores.sqlite.folder import DataFolder, Place, open_writer
 from stagepost.stores.sqlite.intents import Intent, Kind
 from stagepost.stores.sqlite.limits import SqliteLimits
+from stagepost.stores.sqlite.quotas import SqliteQuotas
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.rules import SqliteRules
 from stagepost.stores.sqlite.schedules import SqliteSchedules
+from stagepost.stores.sqlite.submitting import Submitting
 from stagepost.stores.sqlite.waits import SqliteWaits
 from stagepost.stores.sqlite.writer import Writer
 from stagepost.task import CancelRequest, Lease, Payload, Task
@@ -61,11 +63,19 @@ _SCAN_EVERY: Final = 60_000
 class SqliteStore:
     """The Store port over one data folder.
 
-    `committed` is called in the writer's thread after each commit; it must return at once. Raises
-    StoreRefused, with the remedy, when the folder can't be opened.
+    `committed` is called in the writer's thread after each commit; it must return at once.
+    `max_queued` is the quota of tenants without one of their own. Raises StoreRefused, with the
+    remedy, when the folder can't be opened.
     """
 
-    def __init__(self, folder: Path, clock: Clock, committed: Callable[[Committed], None]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        clock: Clock,
+        committed: Callable[[Committed], None],
+        *,
+        max_queued: int | None = None,
+    ) -> None:
         self._folder = DataFolder(folder)
         try:
             self._connection = open_writer(self._folder)
@@ -88,16 +98,16 @@ class SqliteStore:
         self.waits = SqliteWaits(self._writer)
         self.children = SqliteChildren(self._writer, self._readers)
         self.limits = SqliteLimits(self._writer, self._readers)
-        self.schedules = SqliteSchedules(self._writer, self._readers, submitting.submit)
         self._scanned_at = 0
+        self._submit = Submitting(max_queued).submit
+        self.schedules = SqliteSchedules(self._writer, self._readers, self._submit)
+        self.quotas = SqliteQuotas(self._writer, self._readers, max_queued)
 
     # Accepting
 
     async def submit(self, new: NewTask) -> Submitted:
         """Accept a task."""
-        answer: Submitted = await self._writer.put(
-            Kind.SUBMIT, submitting.submit, new, len(new.input)
-        )
+        answer: Submitted = await self._writer.put(Kind.SUBMIT, self._submit, new, len(new.input))
         return answer
 
     async def stage(self, blob: str) -> None:
@@ -200,9 +210,9 @@ class SqliteStore:
         changed: int = await self._writer.call(Kind.CHANGE, changes.expire, late)
         return changed
 
-    async def rescue(self, *, older_than: float) -> Rescue:
+    async def rescue(self, *, older_than: float, as_of: int | None = None) -> Rescue:
         """Give back the claims of silent workers."""
-        rescue: Rescue = await self._writer.call(Kind.RESCUE, changes.rescue, older_than)
+        rescue: Rescue = await self._writer.call(Kind.RESCUE, changes.rescue, (older_than, as_of))
         return rescue
 
     async def lead(self, name: str, holder: str, seconds: float) -> bool:
@@ -280,9 +290,10 @@ class SqliteStore:
         """The live key with a hash."""
         return await self._readers.call(lambda db: reading.key(db, key_hash))
 
-    async def ping(self) -> None:
+    async def ping(self) -> int:
         """Write something."""
-        await self._writer.call(Kind.LIFE, life.ping, None)
+        now: int = await self._writer.call(Kind.LIFE, life.ping, None)
+        return now
 
     async def close(self) -> None:
         """Commit what is queued and let go of the folder."""

@@ -12,7 +12,7 @@ from stagepost.outcome import Failed, Outcome, Waiting
 from stagepost.records import Artifact, NewTask, Rescue, Resume, Scope
 from stagepost.stores.redriving import EVERYTHING, LAST_ID, NOTHING, Cut, resume_data
 from stagepost.stores.rows import TASK_COLUMNS, TASK_FIELDS, json, row_of, task_of
-from stagepost.stores.sqlite import keyed, pooling, waking
+from stagepost.stores.sqlite import keyed, pooling, unique, waking
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest, Lease, Status, Task
 
@@ -236,6 +236,7 @@ def _redrive_one(
         return absent(task_id)
     try:
         change = lifecycle.redriven(task, by, resume_data(resume), attempts, tx.now)
+        unique.hold_again(tx, task)
         cut = _cut(tx, task_id, resume)
     except (Conflict, NotFound) as error:
         return error
@@ -245,7 +246,7 @@ def _redrive_one(
         _delete_steps(tx, task_id, cut.steps)
         _drop_batches(tx, task, by, cut)
     if resume.input is not None:
-        _replace_input(tx, task_id, resume.input)
+        replace_input(tx, task_id, resume.input)
     return save(tx, task, change)
 
 
@@ -307,7 +308,8 @@ def _delete_steps(tx: Transaction, task_id: str, kept: int) -> None:
     tx.execute("DELETE FROM waits WHERE task_id = ?", (task_id,))
 
 
-def _replace_input(tx: Transaction, task_id: str, body: str) -> None:
+def replace_input(tx: Transaction, task_id: str, body: str) -> None:
+    """Another input for a task."""
     inline = len(body) <= _INLINE_INPUT
     tx.execute("UPDATE tasks SET input = ? WHERE id = ?", (body if inline else None, task_id))
     tx.execute("DELETE FROM inputs WHERE task_id = ?", (task_id,))
@@ -336,13 +338,13 @@ def absent(task_id: str) -> NotFound:
     return NotFound(f"There is no task {task_id}.")
 
 
-def rescue(tx: Transaction, arguments: list[float]) -> Sequence[Rescue]:
-    """Give back the claims of workers that are silent for longer than so many seconds."""
-    return [_rescue(tx, older_than) for older_than in arguments]
+def rescue(tx: Transaction, arguments: list[tuple[float, int | None]]) -> Sequence[Rescue]:
+    """Give back the claims of workers that were silent for so many seconds at an instant."""
+    return [_rescue(tx, older_than, as_of) for older_than, as_of in arguments]
 
 
-def _rescue(tx: Transaction, older_than: float) -> Rescue:
-    silent_since = tx.now - round(older_than * 1000)
+def _rescue(tx: Transaction, older_than: float, as_of: int | None) -> Rescue:
+    silent_since = (tx.now if as_of is None else as_of) - round(older_than * 1000)
     workers = _ids(tx, "DELETE FROM workers WHERE beat_at <= ? RETURNING id", (silent_since,))
     strays = _ids(tx, _STRAYS, ())
     _give_back(tx, strays, Blame.UNKNOWN)

@@ -1,16 +1,23 @@
 """Accepting tasks: the plain ones in bulk, the others row by row."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from stagepost import lifecycle
-from stagepost.errors import IdempotencyMismatch
 from stagepost.records import NewTask, Submitted
-from stagepost.stores.accepting import FIRST_OPTION, IDEMPOTENCY_KEPT, is_plain, task_of
+from stagepost.stores.accepting import (
+    FIRST_OPTION,
+    IDEMPOTENCY_KEPT,
+    is_plain,
+    other_content,
+    task_of,
+    tenant_full,
+)
 from stagepost.stores.rows import json
-from stagepost.stores.sqlite import changes
+from stagepost.stores.sqlite import changes, unique
+from stagepost.stores.sqlite.quotas import Rooms, rooms_for
 from stagepost.stores.sqlite.transaction import Transaction
-from stagepost.task import Status
+from stagepost.task import Status, Task
 
 INLINE_UP_TO: Final = 16 * 1024
 """Characters of input that stay in the task's row."""
@@ -37,17 +44,48 @@ _EVENTS: Final = """
 INSERT INTO events (task_id, seq, kind, data, at)
 SELECT value->>0, 1, 'queued', '{"reason":"submitted"}', ?2 FROM json_each(?1)"""
 
+Answer = Submitted | Exception
 
-def submit(tx: Transaction, arguments: list[NewTask]) -> Sequence[Submitted | Exception]:
-    """Accept a group of tasks."""
-    plain = [new for new in arguments if _is_bulk(new)]
-    if plain:
-        _insert_plain(tx, plain)
-    if len(plain) == len(arguments):
-        return [Submitted(new.id, Status.QUEUED, tx.now) for new in arguments]
+
+class Submitting:
+    """The verb. `max_queued` is the quota of tenants that have none of their own; None: any."""
+
+    def __init__(self, max_queued: int | None) -> None:
+        self.max_queued = max_queued
+
+    def submit(self, tx: Transaction, arguments: list[NewTask]) -> Sequence[Answer]:
+        """Accept a group of tasks."""
+        rooms = rooms_for(tx, arguments, self.max_queued)
+        plain = [new for new in arguments if _is_bulk(new) and (not rooms or rooms.admits(new))]
+        if plain:
+            _insert_plain(tx, plain)
+        if len(plain) == len(arguments):
+            answers: list[Answer] = [Submitted(new.id, Status.QUEUED, tx.now) for new in arguments]
+        else:
+            answers = list(_each(tx, arguments, {id(new) for new in plain}, rooms))
+        if rooms is not None:
+            rooms.note(_accepted(arguments, answers))
+        return answers
+
+
+def _each(
+    tx: Transaction, arguments: list[NewTask], inserted: set[int], rooms: Rooms | None
+) -> Iterable[Answer]:
+    for new in arguments:
+        if id(new) in inserted:
+            yield Submitted(new.id, Status.QUEUED, tx.now)
+        elif _is_bulk(new):
+            assert rooms is not None
+            yield tenant_full(rooms.limits[new.tenant])
+        else:
+            yield _submit_one(tx, new, rooms)
+
+
+def _accepted(arguments: list[NewTask], answers: list[Answer]) -> list[NewTask]:
     return [
-        Submitted(new.id, Status.QUEUED, tx.now) if _is_bulk(new) else _submit_one(tx, new)
-        for new in arguments
+        new
+        for new, answer in zip(arguments, answers, strict=True)
+        if isinstance(answer, Submitted) and not answer.replayed
     ]
 
 
@@ -70,7 +108,7 @@ def submit_children(tx: Transaction, news: list[NewTask]) -> None:
         there = {new.id for new in plain}
         for new in news:
             if new.id not in there:
-                _submit_one(tx, new)
+                _submit_one(tx, new, None)
 
 
 def _insert_rows(tx: Transaction, tasks: str, rows: str, plain: list[NewTask]) -> None:
@@ -81,42 +119,64 @@ def _insert_rows(tx: Transaction, tasks: str, rows: str, plain: list[NewTask]) -
     tx.pooled = True
 
 
-def _submit_one(tx: Transaction, new: NewTask) -> Submitted | Exception:
-    if new.idempotency is not None:
-        earlier = _earlier(tx, new)
-        if earlier is not None:
-            return earlier
+def _submit_one(tx: Transaction, new: NewTask, rooms: Rooms | None) -> Answer:
+    earlier = _earlier(tx, new)
+    if earlier is not None:
+        return earlier
+    holder = unique.holder(tx, new)
+    if holder is not None:
+        return _in_place_of(tx, holder, new)
+    if rooms is not None and not rooms.admits(new):
+        return tenant_full(rooms.limits[new.tenant])
     change = lifecycle.accepted(task_of(new, tx.now), tx.now)
     changes.insert(tx, change, new)
-    _insert_details(tx, new)
+    unique.hold(tx, new)
+    for tag in new.tags:
+        tx.execute("INSERT OR IGNORE INTO tags VALUES (?, ?, ?)", (new.tenant, tag, new.id))
+    _keep_uploads(tx, new, new.id)
+    _keep_key(tx, new, new.id)
     return Submitted(new.id, change.task.status, tx.now)
 
 
-def _insert_details(tx: Transaction, new: NewTask) -> None:
-    for tag in new.tags:
-        tx.execute("INSERT OR IGNORE INTO tags VALUES (?, ?, ?)", (new.tenant, tag, new.id))
+def _in_place_of(tx: Transaction, holder: Task, new: NewTask) -> Submitted:
+    """The holder of the unique key is the answer; one that is PENDING may be put off."""
+    if new.debounce and holder.status is Status.PENDING:
+        changes.save(tx, holder, lifecycle.debounced(holder, task_of(new, tx.now)))
+        changes.replace_input(tx, holder.id, new.input)
+        # The files of the input before stay with the task, as another may have named them.
+        _keep_uploads(tx, new, holder.id)
+    _keep_key(tx, new, holder.id)
+    return Submitted(holder.id, holder.status, holder.created_at, replayed=True, lane=holder.lane)
+
+
+def _keep_uploads(tx: Transaction, new: NewTask, task_id: str) -> None:
     for upload in new.uploads:
         row: tuple[Any, ...] = (
-            upload.upload_id, new.tenant, new.id, upload.name, upload.media_type, upload.size,
+            upload.upload_id, new.tenant, task_id, upload.name, upload.media_type, upload.size,
             upload.sha256, tx.now,
         )  # fmt: skip
         # A file that was kept before any task named it stays as it is: several may share it.
         tx.execute("INSERT OR IGNORE INTO uploads VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
         changes.keep_blob(tx, upload.upload_id)
-    if new.idempotency is not None:
-        key = (new.tenant, new.user, *new.idempotency, new.id, tx.now)
-        tx.execute("INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?, ?, ?)", key)
-        # Each new key clears out a few that have had their time, so the table stays bounded.
-        tx.execute(
-            """DELETE FROM idempotency WHERE (tenant, user, scope, key) IN (
-                   SELECT tenant, user, scope, key FROM idempotency
-                   WHERE created_at < ? ORDER BY created_at LIMIT 4)""",
-            (tx.now - IDEMPOTENCY_KEPT,),
-        )
 
 
-def _earlier(tx: Transaction, new: NewTask) -> Submitted | Exception | None:
-    assert new.idempotency is not None
+def _keep_key(tx: Transaction, new: NewTask, task_id: str) -> None:
+    if new.idempotency is None:
+        return
+    key = (new.tenant, new.user, *new.idempotency, task_id, tx.now)
+    tx.execute("INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?, ?, ?)", key)
+    # Each new key clears out a few that have had their time, so the table stays bounded.
+    tx.execute(
+        """DELETE FROM idempotency WHERE (tenant, user, scope, key) IN (
+               SELECT tenant, user, scope, key FROM idempotency
+               WHERE created_at < ? ORDER BY created_at LIMIT 4)""",
+        (tx.now - IDEMPOTENCY_KEPT,),
+    )
+
+
+def _earlier(tx: Transaction, new: NewTask) -> Answer | None:
+    if new.idempotency is None:
+        return None
     scope, key, fingerprint = new.idempotency
     row = tx.row(
         """SELECT fingerprint, task_id, created_at FROM idempotency
@@ -126,9 +186,9 @@ def _earlier(tx: Transaction, new: NewTask) -> Submitted | Exception | None:
     if row is None:
         return None
     if row[0] != fingerprint:
-        return IdempotencyMismatch(
-            "This Idempotency-Key was used before with other content; use a new key."
-        )
+        return other_content()
     task = changes.find(tx, row[1])
-    status = Status.COMPLETED if task is None else task.status
-    return Submitted(row[1], status, row[2], replayed=True)
+    if task is None:
+        # It was pruned, so it had ended.
+        return Submitted(row[1], Status.COMPLETED, row[2], replayed=True)
+    return Submitted(task.id, task.status, task.created_at, replayed=True, lane=task.lane)

@@ -22,6 +22,7 @@ import apsw
 from stagepost.bus import Committed
 from stagepost.clock import Clock
 from stagepost.errors import QueueFull, StoreBroken, StoreUnavailable
+from stagepost.stores.handover import hand_over
 from stagepost.stores.sqlite import batches, keyed, refusals
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.folder import Place
@@ -248,32 +249,9 @@ class Writer:
         return [(intent, ()) for intent in left if intent.until <= moment]
 
     def _answer(self, results: Results) -> None:
-        by_loop: dict[asyncio.AbstractEventLoop, Results] = {}
-        for answer in results:
-            future = answer[0].future
-            if future is not None:
-                by_loop.setdefault(future.get_loop(), []).append(answer)
-        for loop, answers in by_loop.items():
-            try:
-                loop.call_soon_threadsafe(self._hand_over, answers)
-            except RuntimeError:
-                # The loop was closed: nobody is left there to be told.
-                self._take_back(answers)
+        hand_over(results, self._take_back)
 
-    # In the caller's event loop again.
-
-    def _hand_over(self, answers: Results) -> None:
-        left = []
-        for intent, result in answers:
-            future = intent.future
-            if future is None or future.done():
-                left.append((intent, result))
-            elif isinstance(result, BaseException):
-                future.set_exception(result)
-            else:
-                future.set_result(result)
-        if left:
-            self._take_back(left)
+    # In the caller's event loop again, or in the writer's thread.
 
     def _take_back(self, answers: Results) -> None:
         for intent, result in answers:

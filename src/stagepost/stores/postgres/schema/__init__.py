@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from stagepost.errors import StoreRefused
 from stagepost.stores.postgres.connections import Backend
+from stagepost.stores.postgres.schema.accepting import ACCEPTING
 from stagepost.stores.postgres.schema.children import CHILDREN
 from stagepost.stores.postgres.schema.fair import FAIR
 from stagepost.stores.postgres.schema.first import FIRST
@@ -37,6 +38,7 @@ MIGRATIONS: Final = (
     Migration(CHILDREN, oldest=1),
     Migration(LIMITS, oldest=1),
     Migration(SCHEDULES, oldest=1),
+    Migration(ACCEPTING, oldest=1),
 )
 """Script n brings a schema from version n to n + 1. A landed script is never changed."""
 

@@ -9,6 +9,7 @@ from typing import Final
 
 import apsw
 
+from stagepost.stores.sqlite.schema.accepting import ACCEPTING
 from stagepost.stores.sqlite.schema.children import CHILDREN
 from stagepost.stores.sqlite.schema.fair import FAIR
 from stagepost.stores.sqlite.schema.first import FIRST
@@ -26,6 +27,7 @@ MIGRATIONS: Final = (
     CHILDREN,
     LIMITS,
     SCHEDULES,
+    ACCEPTING,
 )
 """Script n brings a file from version n to n + 1. A landed script is never changed."""
 
