@@ -50,7 +50,7 @@ class Gate:
         self._when_idle: Callable[[], None] | None = None
         self._patient = True
         self._landings: list[asyncio.Future[None]] = []
-        self._waits: dict[Wait, None] = {}
+        self._waits: dict[BranchWait, None] = {}
         self._branches = Branches()
         self.when_all_wait: Callable[[], None] | None = None
         """Called once every branch waits; it has to unwind the handler."""
@@ -73,13 +73,13 @@ class Gate:
 
     def waiting(
         self, condition: Condition, around: "Flight | None", *, brief: bool = False
-    ) -> "Wait":
+    ) -> "BranchWait":
         """The context in which a branch waits; `around` is the step that it stands in, if any.
 
         A brief wait is not worth a replay: while there is one the handler stays, unless its claim
         must end for another reason.
         """
-        return Wait(self, condition, around, brief=brief)
+        return BranchWait(self, condition, around, brief=brief)
 
     def is_handler(self) -> None:
         """The asyncio task that runs now is the handler's own, or acts for its thread."""
@@ -168,7 +168,7 @@ class Gate:
             self._landings.clear()
         self._look()
 
-    def waits(self, wait: "Wait") -> None:
+    def waits(self, wait: "BranchWait") -> None:
         """One more branch waits. Raises RuntimeError when too many do."""
         if len(self._waits) >= MOST_BRANCHES:
             raise RuntimeError(
@@ -179,7 +179,7 @@ class Gate:
         self._branches.moved()
         self._look()
 
-    def waits_no_more(self, wait: "Wait") -> None:
+    def waits_no_more(self, wait: "BranchWait") -> None:
         """One branch goes on."""
         self._waits.pop(wait, None)
         self._branches.moved()
@@ -213,7 +213,7 @@ class Gate:
         return self.closed and not self._flying and still
 
 
-class Wait(AbstractAsyncContextManager["Wait"]):
+class BranchWait(AbstractAsyncContextManager["BranchWait"]):
     """One branch that waits; while it does, the step that it stands in does not count as flying."""
 
     __slots__ = ("_around", "_gate", "_rest", "brief", "condition")
