@@ -11,23 +11,17 @@ from collections.abc import Callable
 class Branches:
     """One claim's branches, and whether one that is out of sight may still come back."""
 
-    __slots__ = ("_grace", "_handler", "_moves", "_seen")
+    __slots__ = ("_are_many", "_grace", "_moves")
 
     def __init__(self) -> None:
-        self._handler = 0
-        self._seen: set[int] = set()
+        self._are_many = False
         self._moves = 0
         self._grace: asyncio.TimerHandle | None = None
 
-    def is_handler(self) -> None:
-        """The asyncio task that runs now is the handler's own, or acts for its thread."""
-        self._handler = id(asyncio.current_task())
-
-    def used(self) -> None:
-        """The asyncio task that runs now uses the context."""
+    def used(self, handler: int) -> None:
+        """The asyncio task that runs now uses the context; `handler` is the id of the handler's."""
         if not self._are_many:
-            branch = id(asyncio.current_task())
-            self._seen.add(0 if branch == self._handler else branch)
+            self._are_many = id(asyncio.current_task()) != handler
         self._moves += 1
 
     def moved(self) -> None:
@@ -61,7 +55,3 @@ class Branches:
             then()
         else:
             self.when_still(still, then, grace)
-
-    @property
-    def _are_many(self) -> bool:
-        return len(self._seen) > 1

@@ -36,8 +36,8 @@ class Gate:
     """One claim's gate."""
 
     __slots__ = (
-        "_branches", "_flying", "_held", "_landings", "_patient", "_waits", "_when_idle", "closed",
-        "ended", "parked", "unwinding", "when_all_wait",
+        "_branches", "_flying", "_handler", "_held", "_landings", "_patient", "_waits",
+        "_when_idle", "closed", "ended", "parked", "unwinding", "when_all_wait",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -51,7 +51,8 @@ class Gate:
         self._patient = True
         self._landings: list[asyncio.Future[None]] = []
         self._waits: dict[BranchWait, None] = {}
-        self._branches = Branches()
+        self._handler = 0
+        self._branches: Branches | None = None  # most handlers never wait; theirs costs nothing
         self.when_all_wait: Callable[[], None] | None = None
         """Called once every branch waits; it has to unwind the handler."""
         self.parked: tuple[Condition, ...] = ()
@@ -83,11 +84,13 @@ class Gate:
 
     def is_handler(self) -> None:
         """The asyncio task that runs now is the handler's own, or acts for its thread."""
-        self._branches.is_handler()
+        self._handler = id(asyncio.current_task())
 
     def used(self) -> None:
         """The asyncio task that runs now uses the context: it is a branch of the handler."""
-        self._branches.used()
+        if self._branches is None:
+            self._branches = Branches()
+        self._branches.used(self._handler)
 
     def close(self, when_idle: Callable[[], None], *, patient: bool) -> None:
         """Hold whatever starts from now on; call back once nothing is in flight.
@@ -121,7 +124,8 @@ class Gate:
         """The handler has ended: whatever it left behind finds the gate shut for good."""
         self.closed = self.ended = True
         self._when_idle = self.when_all_wait = None
-        self._branches.end()
+        if self._branches is not None:
+            self._branches.end()
         for future in self._held:
             future.cancel()
         for wait in self._waits:
@@ -155,12 +159,12 @@ class Gate:
     def took_off(self) -> None:
         """One more is in flight."""
         self._flying += 1
-        self._branches.moved()
+        self._moved()
 
     def landed(self) -> None:
         """One less is in flight."""
         self._flying -= 1
-        self._branches.moved()
+        self._moved()
         if not self._flying:
             for landing in self._landings:
                 if not landing.done():
@@ -176,14 +180,18 @@ class Gate:
                 "wait in a ctx.map, whose concurrency bounds them."
             )
         self._waits[wait] = None
-        self._branches.moved()
+        self._moved()
         self._look()
 
     def waits_no_more(self, wait: "BranchWait") -> None:
         """One branch goes on."""
         self._waits.pop(wait, None)
-        self._branches.moved()
+        self._moved()
         self._look()
+
+    def _moved(self) -> None:
+        if self._branches is not None:
+            self._branches.moved()
 
     def _look(self) -> None:
         if self._is_idle() or self._all_wait():
@@ -195,7 +203,10 @@ class Gate:
             self._stand_still(self._when_idle)
         elif self._all_wait():
             then = partial(self._stand_still, self.when_all_wait)
-            self._branches.when_still(self._all_wait, then, GRACE)
+            if self._branches is None:
+                then()
+            else:
+                self._branches.when_still(self._all_wait, then, GRACE)
 
     def _stand_still(self, then: Callable[[], None] | None) -> None:
         if not (self._held or self.unwinding):
