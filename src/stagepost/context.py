@@ -80,8 +80,6 @@ class Context:
         self._journal = journal
         self._gate = gate
         self._runner = runner
-        self._waits = HandlerWaits(journal, gate, self._guard)
-        self._children = Children(journal, gate, self._guard)
 
     @property
     def task_id(self) -> str:
@@ -232,7 +230,7 @@ class Context:
         end. `key` tells apart sleeps that run at the same time.
         """
         self._gate.used()
-        await self._waits.sleep(duration, key)
+        await self._waits().sleep(duration, key)
 
     async def wait_for(
         self,
@@ -250,7 +248,7 @@ class Context:
         role); others are refused.
         """
         self._gate.used()
-        return await self._waits.wait_for(name, timeout, approvers, key)
+        return await self._waits().wait_for(name, timeout, approvers, key)
 
     async def child(
         self,
@@ -268,7 +266,7 @@ class Context:
         reaches it, unless it is `detached`. Raises ChildFailed when it is in dead letter or was
         cancelled, UnknownType, UnknownLane, Invalid, CodeChanged, AmbiguousStep.
         """
-        return await self._children.child(Plan(type, lane, detached), input, key)
+        return await self._children().child(Plan(type, lane, detached), input, key)
 
     async def spawn(
         self,
@@ -280,7 +278,7 @@ class Context:
         detached: bool = False,
     ) -> str:
         """Start a task as `child` does, and do not wait for it; answers its id."""
-        return await self._children.spawn(Plan(type, lane, detached), input, key)
+        return await self._children().spawn(Plan(type, lane, detached), input, key)
 
     async def batch(
         self,
@@ -303,7 +301,7 @@ class Context:
         each. With `results=False` their results are left where they are, and are None here.
         """
         plan = Plan(type, lane, detached, progress, message)
-        return await self._children.batch(plan, inputs, on_failure, key, texts=results)
+        return await self._children().batch(plan, inputs, on_failure, key, texts=results)
 
     async def progress(self, percent: float, message: str = "") -> None:
         """Say how far the task is, from 0 to 100; what watchers see never goes down."""
@@ -336,8 +334,7 @@ class Context:
 
         When a handler raises, the steps that it has left in flight are finished and saved first.
         """
-        self.is_handler()
-        self._gate.used()
+        self._gate.is_handler()
         # Not reset: what the handler starts keeps them, and its asyncio task ends with it.
         CURRENT.set(Scope())
         SOURCE.set(self._journal)
@@ -371,7 +368,7 @@ class Context:
             except RateLimited as error:
                 # Not raised, or it would end the branches beside this one.
                 delay = park_delay(waits, error.retry_after, random.random())  # noqa: S311
-                await self._waits.limit(str(error), delay)
+                await self._waits().limit(str(error), delay)
         raise AssertionError("unreachable")
 
     async def _fly(self, call: "_Call", how: _How, start: ProgressNote | None) -> Any:
@@ -405,6 +402,14 @@ class Context:
             CURRENT.reset(token)
             for permit in scope.permits:
                 await permit.end()
+
+    # Made when they are needed: most handlers never wait, and start no children.
+
+    def _waits(self) -> HandlerWaits:
+        return HandlerWaits(self._journal, self._gate, self._guard)
+
+    def _children(self) -> Children:
+        return Children(self._journal, self._gate, self._guard)
 
     async def _note(self, percent: float, message: str, step: str | None) -> None:
         self._gate.used()
