@@ -13,6 +13,7 @@ from pathlib import Path
 from bench import (
     bare_limit,
     dispatch,
+    fanout,
     growth,
     machine,
     page,
@@ -39,9 +40,10 @@ BENCHMARKS: Mapping[str, Callable[[Session], Result]] = {
     "dispatch": dispatch.run,
     "progress": progress.run,
     "growth": growth.run,
+    "fanout": fanout.run,
 }
 NEED_PEERS = {"throughput", "postgres", "dispatch"}
-NEED_SERVICES = {"postgres"}
+NEED_SERVICES = {"postgres", "fanout"}
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from stagepost.outcome import Succeeded
 from stagepost.testing import always_replay
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 
 def examples(page: Path) -> list[str]:
@@ -23,7 +23,7 @@ def examples(page: Path) -> list[str]:
 
 def test_only_these_pages_have_examples() -> None:
     with_some = {page.name for page in PAGES if examples(page)}
-    assert with_some == {"README.md", "handlers.md", "testing.md"}
+    assert with_some == {"README.md", "handlers.md", "testing.md", "children.md"}
 
 
 def run(source: str, name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -43,6 +43,16 @@ async def test_a_letter_is_answered(page: str, monkeypatch: pytest.MonkeyPatch) 
     )
     assert isinstance(done.outcome, Succeeded), done.error
     assert done.result["text"]
+
+
+async def test_a_book_is_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+    (source,) = examples(ROOT / "docs" / "how-to" / "children.md")
+    module = run(source, "docs_children", monkeypatch)
+    book = {"pages": ["one two", "", "three"]}
+    done = await always_replay(module.app, "weigh-book", book)
+    assert done.result == {"first": 2, "words": 3, "failed": 1}
+    caught = await always_replay(module.app, "careful", {"text": ""})
+    assert caught.result == "not counted: INVALID_INPUT"
 
 
 def test_the_tests_of_the_page_about_tests_pass(tmp_path: Path) -> None:
