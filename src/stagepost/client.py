@@ -10,7 +10,7 @@ from uuid_utils import uuid7
 
 from stagepost.blobs import Blobs
 from stagepost.broker import Broker, Delivery
-from stagepost.errors import UnknownLane
+from stagepost.errors import Conflict, UnknownLane
 from stagepost.inputs import ids_in, input_text
 from stagepost.notifier import Notifier
 from stagepost.records import (
@@ -24,8 +24,9 @@ from stagepost.records import (
 )
 from stagepost.registry import App, TaskType
 from stagepost.store import Store
-from stagepost.task import SETTLED, CancelRequest, Task
+from stagepost.task import SETTLED, CancelRequest, Status, Task
 
+_MOST_PAGES: Final = 10_000  # of dead children that go back with their parent
 _LOOK_EVERY: Final = 0.5  # seconds, where no doorbell rings
 
 
@@ -179,6 +180,8 @@ class Client:
     ) -> Task:
         """Send a dead letter back, at its checkpoints unless told otherwise.
 
+        Its dead children are sent back first.
+
         A corrected `input` is validated first and implies a fresh start; it may name the tenant's
         earlier uploads and `uploads`. Raises NotFound, Conflict, Invalid, UnknownType.
         """
@@ -189,9 +192,13 @@ class Client:
             earlier = await self._store.uploads(view.task.tenant, ids_in(input))
             text = input_text(task_type, input, (*earlier, *uploads))
         resume = Resume(fresh=fresh, from_step=from_step, input=text)
-        return await self._store.redrive(
-            task_id, caller.scope, caller.user, resume, task_type.retry.attempts
-        )
+        for _ in range(_MOST_PAGES):
+            task = await self._store.redrive(
+                task_id, caller.scope, caller.user, resume, task_type.retry.attempts
+            )
+            if task.status is not Status.DEAD_LETTER:
+                return task
+        raise Conflict("The children of this task fail as fast as they are sent back.")
 
 
 def _new_task(

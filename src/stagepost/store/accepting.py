@@ -41,5 +41,9 @@ class Accepting(Protocol):
     async def redrive(
         self, task_id: str, scope: Scope, by: str, resume: Resume, attempts: int
     ) -> Task:
-        """Send a dead letter back with so many new attempts. Raises NotFound, Conflict."""
+        """Send a dead letter back with so many new attempts. Raises NotFound, Conflict.
+
+        The dead children that it keeps go back first, and theirs. Where they are more than a page,
+        this sends back a page of them and leaves the task a dead letter: call it again.
+        """
         ...
