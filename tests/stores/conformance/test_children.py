@@ -251,11 +251,10 @@ async def test_many_dead_children_go_back_in_pages_before_their_parent(
     for claim in await claim_children(world, 5):
         await world.store.settle(claim.lease, failed(None))
     await world.store.settle(parent.lease, failed(None))
-    left = 5
     for dead in (3, 1):
         assert (await world.redrive(parent.task_id)).status is Status.DEAD_LETTER
         counts = await world.store.children.counts(batch.id)
-        assert (counts[Status.DEAD_LETTER], counts[Status.QUEUED]) == (dead, left - dead)
+        assert (counts[Status.DEAD_LETTER], counts[Status.QUEUED]) == (dead, 5 - dead)
     assert (await world.redrive(parent.task_id)).status is Status.QUEUED
     assert await statuses(world, batch) == {Status.QUEUED}
 
