@@ -75,7 +75,6 @@ class Context:
         self._journal = journal
         self._gate = gate
         self._runner = runner
-        self._children = Children(journal, gate, self._guard)
 
     @property
     def task_id(self) -> str:
@@ -212,7 +211,7 @@ class Context:
         reaches it, unless it is `detached`. Raises ChildFailed when it is in dead letter or was
         cancelled, UnknownType, UnknownLane, Invalid, CodeChanged, AmbiguousStep.
         """
-        return await self._children.child(Plan(type, lane, detached), input, key)
+        return await self._children().child(Plan(type, lane, detached), input, key)
 
     async def spawn(
         self,
@@ -224,7 +223,7 @@ class Context:
         detached: bool = False,
     ) -> str:
         """Start a task as `child` does, and do not wait for it; answers its id."""
-        return await self._children.spawn(Plan(type, lane, detached), input, key)
+        return await self._children().spawn(Plan(type, lane, detached), input, key)
 
     async def batch(
         self,
@@ -247,7 +246,11 @@ class Context:
         each. With `results=False` their results are left where they are, and are None here.
         """
         plan = Plan(type, lane, detached, progress, message)
-        return await self._children.batch(plan, inputs, on_failure, key, texts=results)
+        return await self._children().batch(plan, inputs, on_failure, key, texts=results)
+
+    def _children(self) -> Children:
+        # Made only when it is used: most handlers start none.
+        return Children(self._journal, self._gate, self._guard)
 
     async def progress(self, percent: float, message: str = "") -> None:
         """Say how far the task is, from 0 to 100; what watchers see never goes down."""
