@@ -13,6 +13,7 @@ from pathlib import Path
 from bench import (
     bare_limit,
     dispatch,
+    fanout,
     growth,
     machine,
     page,
@@ -41,9 +42,10 @@ BENCHMARKS: Mapping[str, Callable[[Session], Result]] = {
     "progress": progress.run,
     "growth": growth.run,
     "sleepers": sleepers.run,
+    "fanout": fanout.run,
 }
 NEED_PEERS = {"throughput", "postgres", "dispatch"}
-NEED_SERVICES = {"postgres", "sleepers"}
+NEED_SERVICES = {"postgres", "sleepers", "fanout"}
 
 
 def main() -> None:

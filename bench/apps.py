@@ -22,6 +22,14 @@ async def noop(ctx: Context, request: Number) -> None:
     del ctx, request
 
 
+@app.task("fan")
+async def fan(ctx: Context, request: Number) -> int:
+    """Start so many no-op tasks, wait for all of them, and say how many have completed."""
+    inputs = (Number(number=number) for number in range(request.number))
+    found = await ctx.batch("noop", inputs, on_failure="collect", results=False)
+    return sum(child.status == "COMPLETED" for child in found)
+
+
 class Sent(BaseModel):
     """When the caller began to submit: nanoseconds of the clock that this machine shares."""
 

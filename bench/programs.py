@@ -44,6 +44,12 @@ POSTGRES_PEERS = (
     RIVER,
 )
 
+# Children of one parent.
+FANOUT = Program("stagepost-fanout", "bench.stagepost_fanout", 10_000, 1_200)
+FANOUT_POSTGRES = Program(
+    "stagepost-fanout-postgres", "bench.stagepost_fanout", 10_000, 1_200, words=("--postgres",)
+)
+
 # Growth, in finished tasks that the store begins with.
 GROWN = Program("grown store", "bench.grown_store", 1_000_000, 2_000)
 

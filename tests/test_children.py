@@ -146,6 +146,23 @@ async def test_a_redriven_parent_takes_the_new_results_of_its_dead_children(
         assert await engine.client.result(view) == [2, 10]
 
 
+async def test_a_batch_that_stopped_goes_on_with_its_further_pages(tmp_path: Path) -> None:
+    async with running(app, tmp_path, concurrency=64) as engine:
+        numbers = [-5, *range(1_200)]
+        submitted = await engine.client.submit("many", {"numbers": numbers})
+        task = (await finished(engine, submitted.task_id)).task
+        assert (task.status, task.failure_kind) == (DEAD, "CHILD_FAILED")
+        (batch,) = await engine.store.children.batches(submitted.task_id)
+        (bad,) = await engine.store.children.results(batch.id, -1, 1)
+        await engine.client.redrive(bad.task_id, input={"n": 5})
+        await finished(engine, bad.task_id)
+        await engine.client.redrive(submitted.task_id)
+        view = await finished(engine, submitted.task_id)
+        assert await engine.client.result(view) == [10, *(2 * n for n in range(1_200))]
+        (batch,) = await engine.store.children.batches(submitted.task_id)
+        assert (batch.made, batch.left, batch.failed) == (1_201, 0, 0)
+
+
 async def test_a_parents_progress_follows_its_children(tmp_path: Path) -> None:
     async with running(app, tmp_path) as engine:
         submitted = await engine.client.submit(

@@ -64,6 +64,16 @@ async def test_a_letter_is_answered(page: str, monkeypatch: pytest.MonkeyPatch) 
     assert done.result["text"]
 
 
+async def test_a_book_is_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+    (source,) = examples(ROOT / "docs" / "how-to" / "children.md")
+    module = run(source, "docs_children", monkeypatch)
+    book = {"pages": ["one two", "", "three"]}
+    done = await always_replay(module.app, "weigh-book", book)
+    assert done.result == {"first": 2, "words": 3, "failed": 1}
+    caught = await always_replay(module.app, "careful", {"text": ""})
+    assert caught.result == "not counted: INVALID_INPUT"
+
+
 def test_the_tests_of_the_page_about_tests_pass(tmp_path: Path) -> None:
     (tmp_path / "my_module.py").write_text(examples(ROOT / "docs" / "handlers.md")[0])
     tests = examples(ROOT / "docs" / "testing.md")

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
 
+import orjson
+from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 from stagepost import codec
@@ -206,8 +208,18 @@ def _pages(values: Iterable[Any]) -> Iterator[tuple[list[Any], bool]]:
 def _digest(before: str, page: Sequence[Any]) -> str:
     chain = before
     for value in page:
-        chain = hashlib.sha256((chain + codec.digest([value], {})).encode()).hexdigest()
+        chain = hashlib.sha256(chain.encode() + _canonical(value)).hexdigest()
     return chain
+
+
+def _canonical(value: Any) -> bytes:
+    """The same bytes for the same input in every process."""
+    plain = value.model_dump(by_alias=True) if isinstance(value, BaseModel) else value
+    try:
+        return orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        # Sets, whose order is another in each process, and what else is no plain JSON; slower.
+        return codec.digest([value], {}).encode()
 
 
 def _texts(name: str, page: Sequence[Any]) -> tuple[str, ...]:

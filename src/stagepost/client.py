@@ -11,7 +11,7 @@ from uuid_utils import uuid7
 from stagepost.blobs import Blobs
 from stagepost.broker import Broker, Delivery
 from stagepost.caller import LOCAL, Caller
-from stagepost.errors import Invalid, UnknownLane
+from stagepost.errors import Conflict, Invalid, UnknownLane
 from stagepost.inputs import ids_in, input_text
 from stagepost.notifier import Notifier
 from stagepost.records import (
@@ -26,10 +26,11 @@ from stagepost.registry import App, TaskType
 from stagepost.scheduling import Scheduling
 from stagepost.signals import MOST_BYTES, NAME, Signal
 from stagepost.store import Store
-from stagepost.task import SETTLED, CancelRequest, Task
+from stagepost.task import SETTLED, CancelRequest, Status, Task
 
 __all__ = ["LOCAL", "Caller", "Client", "Options"]
 
+_MOST_PAGES: Final = 10_000  # of dead children that go back with their parent
 _LOOK_EVERY: Final = 0.5  # seconds, where no doorbell rings
 
 
@@ -204,6 +205,8 @@ class Client:
     ) -> Task:
         """Send a dead letter back, at its checkpoints unless told otherwise.
 
+        Its dead children are sent back first.
+
         A corrected `input` is validated first and implies a fresh start; it may name the tenant's
         earlier uploads and `uploads`. Raises NotFound, Conflict, Invalid, UnknownType.
         """
@@ -214,9 +217,13 @@ class Client:
             earlier = await self._store.uploads(view.task.tenant, ids_in(input))
             text = input_text(task_type, input, (*earlier, *uploads))
         resume = Resume(fresh=fresh, from_step=from_step, input=text)
-        return await self._store.redrive(
-            task_id, caller.scope, caller.user, resume, task_type.retry.attempts
-        )
+        for _ in range(_MOST_PAGES):
+            task = await self._store.redrive(
+                task_id, caller.scope, caller.user, resume, task_type.retry.attempts
+            )
+            if task.status is not Status.DEAD_LETTER:
+                return task
+        raise Conflict("The children of this task fail as fast as they are sent back.")
 
 
 def _check_debounce(options: Options) -> None:

@@ -220,6 +220,23 @@ class Twins:
         if "goes on" not in how:
             await self.wait_for_children(which, stop="stop" in how)
 
+    async def family(self, which: int, path: str, ends: list[Outcome], how: frozenset[str]) -> None:
+        """A parent with children, some of which end at once."""
+        await self.claim(which % 2, 1)
+        parents = self.leases(which, 1)
+        await self.parent(which, path, len(ends), how)
+        for _ in range(3):
+            await self.claim(which % 2, 4)
+        for parent in parents:
+            running = [
+                task.lease
+                for task in self.model.tasks.values()
+                if task.parent_id == parent.task_id and task.lease is not None
+            ]
+            for lease, outcome in zip(running, ends, strict=False):
+                call = self.world.store.settle(lease, outcome)
+                await self.both([(call, partial(self.model.settle, lease, outcome, None))])
+
     async def wait_for_children(self, which: int, *, stop: bool) -> None:
         """A parent waits for one of its batches, or for one that there is not."""
         for lease in self.leases(which, 1):

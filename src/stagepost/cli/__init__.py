@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from stagepost.cli import doctor, init, quotas, server, signals, submit, tasks, up, watch
+from stagepost.cli.batches import batches_app
 from stagepost.cli.dead_letters import dead_letters_app
 from stagepost.cli.dev import dev_app
 from stagepost.cli.exits import Exit, complain
@@ -48,6 +49,7 @@ app.command(name="show")(tasks.show_task)
 app.command()(tasks.events)
 app.command()(tasks.cancel)
 app.command()(signals.signal)
+app.add_typer(batches_app, name="batches")
 app.add_typer(dead_letters_app, name="dead-letters")
 app.add_typer(lanes_app, name="lanes")
 app.add_typer(types_app, name="types")

@@ -12,7 +12,15 @@ from urllib.parse import quote
 import httpx
 
 from stagepost.remote.errors import Unreachable, no_answer, refusal
-from stagepost.remote.files import FileField, FilePart, file_fields, opened, save
+from stagepost.remote.files import (
+    FileField,
+    FilePart,
+    check_readable,
+    file_fields,
+    opened,
+    pieces,
+    save,
+)
 from stagepost.remote.following import Following
 from stagepost.remote.queries import SubmitOptions, Where
 from stagepost.remote.quotas import QuotaCalls
@@ -23,7 +31,9 @@ if TYPE_CHECKING:
     # Types only: importing them would load the whole web layer into each command.
     from stagepost.web.schemas import (
         Accepted,
+        AcceptedBatch,
         ArtifactItem,
+        BatchPage,
         DeadLetter,
         Discarded,
         DryRun,
@@ -107,6 +117,39 @@ class Remote:
                 f"--idempotency-key {key} finds it, or submits it."
             ) from error
         return accepted
+
+    async def submit_batch(
+        self, type_name: str, inputs: Path, lane: str | None, on_failure: str, key: str | None
+    ) -> "AcceptedBatch":
+        """Submit a task for each line of a file of JSON Lines, all as one.
+
+        Raises ValueError for a file that can't be read.
+        """
+        headers = {
+            "Content-Type": "application/x-ndjson",
+            "Idempotency-Key": key or f"cli-{secrets.token_hex(16)}",
+        }
+        query = {"type": type_name, "lane": lane, "onFailure": on_failure}
+        call = Call(
+            method="POST",
+            path=f"{_API}/batches",
+            query=query,
+            headers=headers,
+            make_body=lambda: {"content": pieces(inputs)},
+            # The same key makes no second one.
+            safe=True,
+        )
+        check_readable(inputs)
+        accepted: AcceptedBatch = await self._transport.json(call)
+        return accepted
+
+    async def page_of_batch(
+        self, task_id: str, *, limit: int, after: str | None = None
+    ) -> "BatchPage":
+        """How a batch's tasks stand, and some of them."""
+        path = f"{_API}/batches/{quote(task_id, safe='')}"
+        page: BatchPage = await self._get(path, {"limit": limit, "after": after})
+        return page
 
     async def file_fields(self, type_name: str) -> Sequence[FileField]:
         """The fields of a task type that take files."""

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Final
 _FIELD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _UNSAFE: Final = re.compile(r"[/\\\x00-\x1f\x7f]")
 _LONGEST_NAME: Final = 200
+_PIECE: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +112,25 @@ def _named(text: str) -> FilePart:
     if not equals or not _FIELD.fullmatch(field):
         field, path = "", text
     found = Path(path)
-    if found.is_dir():
-        raise ValueError(f"{path} is a folder; name a file.")
-    if not found.exists():
-        raise ValueError(f"There is no file {path}.")
-    if not os.access(found, os.R_OK):
-        raise ValueError(f"{path} can't be read; give this user the right to.")
+    check_readable(found)
     return FilePart(field, found)
+
+
+def check_readable(path: Path) -> None:
+    """Raise ValueError, with the remedy, for what is no file that can be read."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file.")
+    if not path.exists():
+        raise ValueError(f"There is no file {path}.")
+    if not os.access(path, os.R_OK):
+        raise ValueError(f"{path} can't be read; give this user the right to.")
+
+
+async def pieces(path: Path) -> AsyncIterator[bytes]:
+    """A file's bytes, never more than a piece of it in memory."""
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
 
 
 @contextlib.contextmanager

@@ -47,6 +47,8 @@ class Accepting(Protocol):
     ) -> Task:
         """Send a dead letter back with so many new attempts; its unique key is its own again.
 
-        Raises NotFound, Conflict; the latter also when another task has the unique key.
+        The dead children that it keeps go back first, and theirs. Where they are more than a page,
+        this sends back a page of them and leaves the task a dead letter: call it again. Raises
+        NotFound, Conflict; the latter also when another task has the unique key.
         """
         ...

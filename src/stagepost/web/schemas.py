@@ -123,6 +123,7 @@ class WholeTask(TaskItem):
     runAt: str
     deadline: str
     tags: list[str]
+    parentId: str | None
     traceId: str
     seq: int
     cancelRequested: bool

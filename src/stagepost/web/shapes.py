@@ -170,6 +170,7 @@ def whole_task(
         "runAt": rfc3339(task.run_at),
         "deadline": rfc3339(task.deadline),
         "tags": list(view.tags),
+        "parentId": task.parent_id,
         "traceId": task.trace_id,
         "seq": task.seq,
         "cancelRequested": task.cancel is not None,

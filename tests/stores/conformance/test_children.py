@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 
 from stagepost.errors import CancelAsked, Conflict, LeaseLost
+from stagepost.stores.postgres import people
+from stagepost.stores.sqlite import changes
 from stagepost.task import CancelRequest, Status
 from support.families import (
     again,
@@ -237,6 +239,24 @@ async def test_a_redrive_sends_back_the_dead_children_first(world: World) -> Non
     assert (await world.task(line.task_id)).max_attempts == 4
     now = await again(world, "pages", parent.task_id)
     assert (now.left, now.failed) == (2, 0)
+
+
+async def test_many_dead_children_go_back_in_pages_before_their_parent(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "PAGE", 2)
+    monkeypatch.setattr(people, "PAGE", 2)
+    parent = await world.running()
+    batch = await spawned(world, parent.lease, 5)
+    for claim in await claim_children(world, 5):
+        await world.store.settle(claim.lease, failed(None))
+    await world.store.settle(parent.lease, failed(None))
+    for dead in (3, 1):
+        assert (await world.redrive(parent.task_id)).status is Status.DEAD_LETTER
+        counts = await world.store.children.counts(batch.id)
+        assert (counts[Status.DEAD_LETTER], counts[Status.QUEUED]) == (dead, 5 - dead)
+    assert (await world.redrive(parent.task_id)).status is Status.QUEUED
+    assert await statuses(world, batch) == {Status.QUEUED}
 
 
 async def test_a_fresh_start_knows_no_earlier_child_and_has_it_cancelled(world: World) -> None:

@@ -29,16 +29,20 @@ from stagepost.task import Status
 _LONGEST: Final = 10 * 365 * 86_400_000  # milliseconds
 
 _WORDS: Final = ", ".join(unfolded(number) for number in range(3, 8))
-_PLAIN: Final = f"""
+
+
+def _accepting(row: str = "", field: str = "", columns: str = "", values: str = "") -> str:
+    """The statement that accepts tasks to be run at once, and what else each of them has."""
+    return f"""
 WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS (
     SELECT * FROM ROWS FROM (unnest($2::text::uuid[]), {_WORDS}, unnest($8::text::integer[]),
-        unnest($9::text::bigint[]), {unfolded(10)})
-        AS r (id, tenant, "user", type, lane, input, max_attempts, ttl, trace_id)
+        unnest($9::text::bigint[]), {unfolded(10)}{row})
+        AS r (id, tenant, "user", type, lane, input, max_attempts, ttl, trace_id{field})
 ), kept AS (
     INSERT INTO tasks (id, tenant, "user", type, lane, status, created_at, deadline, ttl,
-        max_attempts, run_at, pooled_at, seq, trace_id, input)
+        max_attempts, run_at, pooled_at, seq, trace_id, input{columns})
     SELECT r.id, tenant, "user", type, lane, 'QUEUED', n.ms, n.ms + ttl, ttl, max_attempts, n.ms,
-        n.ms, 1, trace_id, input
+        n.ms, 1, trace_id, input{values}
     FROM r, n ON CONFLICT (id) DO NOTHING
     RETURNING id, lane, tenant, type, created_at, deadline
 ), pooled AS (
@@ -50,6 +54,15 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS (
 )
 SELECT n.ms, CASE WHEN (SELECT count(*) FROM kept) < $11::integer
     THEN ARRAY(SELECT id FROM kept) END FROM n"""
+
+
+_PLAIN: Final = _accepting()
+_CHILDREN: Final = _accepting(
+    ", unnest($14::text::integer[])",
+    ", place",
+    ", parent_id, batch_id, place",
+    ", $12::uuid, $13::uuid, place",
+)
 
 _THERE: Final = """
 SELECT id, status, created_at FROM tasks
@@ -152,13 +165,16 @@ async def _submit_all(
     return [done[id(new)] if id(new) in done else answers[new.id] for new in news]
 
 
-async def _submit_plain(tx: Transaction, news: list[NewTask]) -> list[Answer]:
+def _columns_of_plain(news: Sequence[NewTask]) -> tuple[Any, ...]:
     ids, *who, most, ttl, trace = zip(*(new[:FIRST_OPTION] for new in news), strict=True)
     lengths = [min(round(seconds * 1000), _LONGEST) for seconds in ttl]
-    row = await tx.connection.fetchrow(
-        _PLAIN, tx.moment.last, uuids(ids), *map(texts, who), numbers(most), numbers(lengths),
-        texts(trace), len(news),
+    return (
+        uuids(ids), *map(texts, who), numbers(most), numbers(lengths), texts(trace), len(news),
     )  # fmt: skip
+
+
+async def _submit_plain(tx: Transaction, news: list[NewTask]) -> list[Answer]:
+    row = await tx.connection.fetchrow(_PLAIN, tx.moment.last, *_columns_of_plain(news))
     assert row is not None
     now, kept = tx.moment.saw(row[0]), row[1]
     if kept is None:
@@ -239,8 +255,20 @@ async def _tidy_keys(tx: Transaction, batch: Batch, asked: list[NewTask]) -> Non
 
 
 async def submit_children(tx: Transaction, news: list[NewTask]) -> None:
-    """Accept children, which have ids of their own."""
-    await _accept(tx, news, tx.moment.last)
+    """Accept children of one batch, which have ids of their own."""
+    kin = [new.kin for new in news if new.kin is not None]
+    if any(not is_plain(new._replace(kin=None)) for new in news):
+        await _accept(tx, news, tx.moment.last)
+        return
+    row = await tx.connection.fetchrow(
+        _CHILDREN, tx.moment.last, *_columns_of_plain(news), kin[0].parent_id, kin[0].batch_id,
+        numbers(each.place for each in kin),
+    )  # fmt: skip
+    assert row is not None
+    if row[1] is not None:
+        raise _taken()
+    tx.moment.saw(row[0])
+    _announce_plain(tx, news)
 
 
 async def _accept(tx: Transaction, news: list[NewTask], now: int) -> dict[str, Answer]:
