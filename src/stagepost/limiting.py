@@ -15,6 +15,16 @@ _log = logging.getLogger("stagepost.limiter")
 _FRESH: Final = 1.0  # seconds for which what was read of the store holds
 
 
+def place_in_line(task_id: str, place: str) -> str:
+    """The id of a task's reservation; the same on every replay."""
+    return f"{task_id}/{place}"
+
+
+def task_of(reservation: str) -> str:
+    """The task of such an id."""
+    return reservation.partition("/")[0]
+
+
 class Rule(NamedTuple):
     """A limit, and where it was set."""
 

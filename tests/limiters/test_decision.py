@@ -230,6 +230,37 @@ def test_a_dead_holders_number_is_free() -> None:
     assert desk.ask(1).verdict.granted
 
 
+def test_who_is_away_is_called_when_there_is_room_and_room_is_kept() -> None:
+    desk = Desk(Limit("x", at_once=2))
+    assert desk.ask(2, "all").verdict.granted
+    desk.now += 60_000
+    for key, units in [("first", 1), ("second", 1), ("third", 1)]:
+        desk.now += 1
+        # One that has taken a minute may take half a minute more.
+        assert desk.ask(units, key).verdict.wait > 25
+    desk.end("all")
+    reservations = [desk.reservation(1, "all")]
+    assert decision.call_next(desk.accounts, reservations) == ["first", "second"]
+    assert decision.call_next(desk.accounts, reservations) == []
+    desk.now += 1
+    assert not desk.ask(1, "new").verdict.granted
+    assert desk.ask(1, "second").verdict.granted
+    assert desk.ask(1, "first").verdict.granted
+    # Who was called and does not come keeps no room for ever.
+    desk.end("first")
+    assert decision.call_next(desk.accounts, reservations) == ["third"]
+    desk.now += 10_001
+    assert desk.ask(1, "new").verdict.granted
+
+
+def test_who_fits_no_better_than_before_is_not_called() -> None:
+    desk = Desk(Limit("x", 2, 3600, at_once=2))
+    for key in ("a", "b", "c"):
+        desk.ask(1, key)
+    desk.end("a")
+    assert decision.call_next(desk.accounts, [desk.reservation(1, "a")]) == []
+
+
 def test_the_line_is_bounded() -> None:
     account = Account()
     for n in range(MOST_WAITING + 10):
