@@ -20,6 +20,7 @@ from bench import (
     peer_services,
     postgres,
     progress,
+    sleepers,
     submit,
     throughput,
     wrk,
@@ -39,9 +40,10 @@ BENCHMARKS: Mapping[str, Callable[[Session], Result]] = {
     "dispatch": dispatch.run,
     "progress": progress.run,
     "growth": growth.run,
+    "sleepers": sleepers.run,
 }
 NEED_PEERS = {"throughput", "postgres", "dispatch"}
-NEED_SERVICES = {"postgres"}
+NEED_SERVICES = {"postgres", "sleepers"}
 
 
 def main() -> None:

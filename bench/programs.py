@@ -62,3 +62,9 @@ PROGRESS = Program("stagepost", "bench.progress_load", 1_000, 20, words=("stagep
 BARE_PROGRESS = Program("bare endpoint", "bench.progress_load", 1_000, 20, words=("bare",))
 IDLE = Program("stagepost", "bench.idle_load", 5_000, 50, words=("stagepost",))
 BARE_IDLE = Program("bare endpoint", "bench.idle_load", 5_000, 50, words=("bare",))
+
+# Sleepers, in sleeping tasks.
+SLEEPERS = Program("sleepers, embedded", "bench.sleepers_load", 100_000, 200)
+SLEEPERS_POSTGRES = Program(
+    "sleepers, PostgreSQL", "bench.sleepers_load", 100_000, 200, words=("--postgres",)
+)

@@ -18,6 +18,7 @@ from stagepost.journal import Found, NewStep
 from stagepost.limiter import Verdict
 from stagepost.limiting import Limiting
 from stagepost.records import Artifact, Checkpoint, Claimed, ProgressNote, SavedStep
+from stagepost.signals import NewWait, Pending
 from stagepost.store import Store
 from stagepost.task import Lease, Payload
 
@@ -129,6 +130,20 @@ class ClaimJournal:
         self.progressed = True
         self._own.add(step.path)
         self._forget_text(step.path)
+
+    async def sleep(self, path: str, seconds: float) -> Pending:
+        """How long a sleep still lasts."""
+        self._check()
+        return await insist(lambda: self._store.waits.sleep(self._lease, path, seconds))
+
+    async def listen(self, wait: NewWait) -> Pending | str:
+        """Take a signal, or go on waiting."""
+        self._check()
+        answer = await insist(lambda: self._store.waits.listen(self._lease, wait))
+        if isinstance(answer, str):
+            self.progressed = True
+            self._own.add(wait.path)
+        return answer
 
     async def note(self, note: ProgressNote) -> None:
         """Keep the newest progress; it is written at most four times a second."""

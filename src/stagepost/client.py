@@ -23,6 +23,7 @@ from stagepost.records import (
     UploadRecord,
 )
 from stagepost.registry import App, TaskType
+from stagepost.signals import MOST_BYTES, NAME, Signal
 from stagepost.store import Store
 from stagepost.task import SETTLED, CancelRequest, Task
 
@@ -165,6 +166,27 @@ class Client:
         request = CancelRequest(caller.user, reason)
         return await self._store.cancel(task_id, caller.scope, request)
 
+    async def signal(
+        self,
+        task_id: str,
+        name: str,
+        value: Any = None,
+        *,
+        caller: Caller = LOCAL,
+        roles: Collection[str] = (),
+        signal_id: str | None = None,
+    ) -> Task:
+        """Send JSON data to a task, which takes it with `ctx.wait_for(name)`, now or later.
+
+        `roles` are the caller's, for waits that name approvers. A signal of the same
+        `signal_id`, a UUID, is kept once. Raises NotFound; Conflict when the task is over or has
+        100 signals that it has not taken; NotAllowed when it waits for the signal from others;
+        Invalid for a name that can't be one and a value that is no JSON or larger than 64 KiB.
+        """
+        body = _signal_text(name, value)
+        sent = Signal(signal_id or str(uuid7()), name, body, caller.user, tuple(roles))
+        return await self._store.waits.send(task_id, caller.scope, sent)
+
     async def discard(self, task_id: str, *, caller: Caller = LOCAL, reason: str = "") -> Task:
         """Give up a dead letter. Raises NotFound, Conflict."""
         request = CancelRequest(caller.user, reason)
@@ -229,6 +251,19 @@ def _new_task(
         tuple(uploads),
         options.idempotency,
     )
+
+
+def _signal_text(name: str, value: Any) -> str:
+    if not NAME.fullmatch(name):
+        told = "A signal's name has 1 to 64 letters, digits, dots, dashes and underscores."
+        raise Invalid(told, [(("name",), told)])
+    try:
+        text = orjson.dumps(value)
+    except TypeError as error:
+        raise Invalid("A signal is JSON data.", [((), str(error))]) from error
+    if len(text) > MOST_BYTES:
+        raise Invalid("A signal has at most 64 KiB of JSON.", [((), "larger than 64 KiB")])
+    return text.decode()
 
 
 def _bounded(task_type: TaskType, text: str) -> str:

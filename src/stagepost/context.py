@@ -3,20 +3,23 @@
 import asyncio
 import inspect
 import logging
+import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, overload
 
 from stagepost import codec
-from stagepost.errors import CodeChanged, LeaseLost
+from stagepost.errors import CodeChanged, LeaseLost, RateLimited
 from stagepost.gate import Gate, Unwound
+from stagepost.handler_waits import HandlerWaits
 from stagepost.items import Ticks, labelled, side_by_side
 from stagepost.journal import Journal, NewStep
 from stagepost.permit import OWED, Permit, forgive, pay
 from stagepost.records import Claimed, ProgressNote
-from stagepost.retry import seconds
+from stagepost.retry import park_delay, seconds
 from stagepost.scope import CURRENT, Scope, escape
 from stagepost.upload import SOURCE
 
@@ -35,6 +38,7 @@ class Facts(NamedTuple):
     type: str
     attempt: int
     trace_id: str
+    waits: int = 0
 
 
 class Runner(Protocol):
@@ -75,6 +79,7 @@ class Context:
         self._journal = journal
         self._gate = gate
         self._runner = runner
+        self._waits = HandlerWaits(journal, gate, self._guard)
 
     @property
     def task_id(self) -> str:
@@ -149,7 +154,8 @@ class Context:
         name that run at the same time. `cpu=True` runs a sync function of a module's top level in a
         process of its own. Raises TypeError when arguments or result do not serialise, ValueError
         for a result over 16 MiB, CodeChanged when the saved step had other arguments,
-        AmbiguousStep, TimeoutError, and what `fn` raises.
+        AmbiguousStep, TimeoutError, and what `fn` raises, but for RateLimited: then the step waits
+        for the limit, without a worker once nothing else goes on, and runs anew.
         """
         how = _how(fn, timeout, cpu=cpu)
         start = None if progress is None else _note(progress, message or "", name)
@@ -216,6 +222,34 @@ class Context:
         wants = {name: units} if isinstance(name, str) else dict(name)
         return Permit(wants, CURRENT.get(), self._journal, self._gate)
 
+    async def sleep(self, duration: float | str, *, key: str | None = None) -> None:
+        """Return after so long: seconds, or text such as "90s", "12h" or "30d"; at most ten years.
+
+        When it ends is fixed by the first call, and kept whatever happens meanwhile. A long sleep
+        holds no worker: the handler is unwound once nothing else goes on in it, and replays at the
+        end. `key` tells apart sleeps that run at the same time.
+        """
+        self._gate.used()
+        await self._waits.sleep(duration, key)
+
+    async def wait_for(
+        self,
+        name: str,
+        *,
+        timeout: float | str | None = None,
+        approvers: Sequence[str] | None = None,
+        key: str | None = None,
+    ) -> Any:
+        """The JSON of the next signal of this name that was sent to this task, also before.
+
+        Holds no worker, like `sleep`. Signals of one name are taken in the order of their sending,
+        each by one wait; a replay gets the same one. Raises TimeoutError when none has come after
+        `timeout`. `approvers` are the users and roles who may send it (a role's word is always the
+        role); others are refused.
+        """
+        self._gate.used()
+        return await self._waits.wait_for(name, timeout, approvers, key)
+
     async def progress(self, percent: float, message: str = "") -> None:
         """Say how far the task is, from 0 to 100; what watchers see never goes down."""
         await self._note(percent, message, CURRENT.get().name or None)
@@ -247,6 +281,7 @@ class Context:
 
         When a handler raises, the steps that it has left in flight are finished and saved first.
         """
+        self.is_handler()
         self._gate.used()
         # Not reset: what the handler starts keeps them, and its asyncio task ends with it.
         CURRENT.set(Scope())
@@ -258,6 +293,10 @@ class Context:
             raise
         finally:
             self._gate.end()
+
+    def is_handler(self) -> None:
+        """What runs now is the handler's own asyncio task, or acts for it. For the engine."""
+        self._gate.is_handler()
 
     async def _run(self, call: "_Call", how: _How, start: ProgressNote | None = None) -> Any:
         self._gate.used()
@@ -271,6 +310,16 @@ class Context:
             return codec.decode(call.fn, found.text)
         if OWED.get():
             await pay(CURRENT.get().flight)
+        for waits in count(self._facts.waits):
+            try:
+                return await self._fly(call, how, start)
+            except RateLimited as error:
+                # Not raised, or it would end the branches beside this one.
+                delay = park_delay(waits, error.retry_after, random.random())  # noqa: S311
+                await self._waits.limit(str(error), delay)
+        raise AssertionError("unreachable")
+
+    async def _fly(self, call: "_Call", how: _How, start: ProgressNote | None) -> Any:
         async with self._gate.flight(CURRENT.get().flight) as flight:
             if start is not None:
                 await self._guard(self._journal.note, start)

@@ -13,6 +13,7 @@
     │   ├── UnknownLimit       no limit of this name is configured
     │   ├── NeverFits          more units than the limit ever has
     │   ├── NotFound           no such task, key or artifact for this caller
+    │   ├── NotAllowed         this caller may not do it
     │   ├── Unwritable         the store can't keep this, however often it is tried
     │   └── Invalid            the input fails its model; `errors` names the fields
     ├── Conflict               the state of the world forbids it now
@@ -91,6 +92,10 @@ class NeverFits(Terminal):
 
 class NotFound(Terminal):
     """Nothing of that name exists for this caller."""
+
+
+class NotAllowed(Terminal):
+    """This caller may not do it, though others may."""
 
 
 class Unwritable(Terminal):

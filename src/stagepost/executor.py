@@ -227,7 +227,10 @@ def reaction(claim: Claimed, task_type: TaskType, failure: Failure) -> Outcome:
 
 
 def _facts(claim: Claimed) -> Facts:
-    return Facts(claim.task_id, claim.tenant, claim.user, claim.type, claim.attempt, claim.trace_id)
+    return Facts(
+        claim.task_id, claim.tenant, claim.user, claim.type, claim.attempt, claim.trace_id,
+        claim.waits,
+    )  # fmt: skip
 
 
 def _marks(claim: Claimed) -> dict[str, str]:

@@ -34,8 +34,8 @@ class Gate:
     """One claim's gate."""
 
     __slots__ = (
-        "_branches", "_flying", "_grace", "_held", "_landings", "_moves", "_patient", "_waits",
-        "_when_idle", "closed", "ended", "parked", "unwinding", "when_all_wait",
+        "_branches", "_flying", "_grace", "_handler", "_held", "_landings", "_moves", "_patient",
+        "_waits", "_when_idle", "closed", "ended", "parked", "unwinding", "when_all_wait",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -49,6 +49,7 @@ class Gate:
         self._patient = True
         self._landings: list[asyncio.Future[None]] = []
         self._waits: dict[Wait, None] = {}
+        self._handler = 0
         self._branches: set[int] = set()
         self._moves = 0
         self._grace: asyncio.TimerHandle | None = None
@@ -71,14 +72,25 @@ class Gate:
         """The context in which a step runs; `around` is the step that it stands in, if any."""
         return Flight(self, around)
 
-    def waiting(self, condition: Condition, around: "Flight | None") -> "Wait":
-        """The context in which a branch waits; `around` is the step that it stands in, if any."""
-        return Wait(self, condition, around)
+    def waiting(
+        self, condition: Condition, around: "Flight | None", *, brief: bool = False
+    ) -> "Wait":
+        """The context in which a branch waits; `around` is the step that it stands in, if any.
+
+        A brief wait is not worth a replay: while there is one the handler stays, unless its claim
+        must end for another reason.
+        """
+        return Wait(self, condition, around, brief=brief)
+
+    def is_handler(self) -> None:
+        """The asyncio task that runs now is the handler's own, or acts for its thread."""
+        self._handler = id(asyncio.current_task())
 
     def used(self) -> None:
         """The asyncio task that runs now uses the context: it is a branch of the handler."""
-        if len(self._branches) < 2:  # one, or several
-            self._branches.add(id(asyncio.current_task()))
+        if len(self._branches) < 2:
+            branch = id(asyncio.current_task())
+            self._branches.add(0 if branch == self._handler else branch)
         self._moves += 1
 
     def close(self, when_idle: Callable[[], None], *, patient: bool) -> None:
@@ -162,7 +174,7 @@ class Gate:
         self._look()
 
     def waits(self, wait: "Wait") -> None:
-        """One more branch waits."""
+        """One more branch waits. Raises RuntimeError when too many do."""
         if len(self._waits) >= MOST_BRANCHES:
             raise RuntimeError(
                 f"At most {MOST_BRANCHES} branches of a handler wait at the same time; "
@@ -176,6 +188,7 @@ class Gate:
         """One branch goes on."""
         self._waits.pop(wait, None)
         self._moves += 1
+        self._look()
 
     def _look(self) -> None:
         if self._is_idle() or self._all_wait:
@@ -209,7 +222,9 @@ class Gate:
 
     @property
     def _all_wait(self) -> bool:
-        return bool(self._waits) and not (self.closed or self._flying)
+        if self.closed or self._flying or not self._waits:
+            return False
+        return not any(wait.brief for wait in self._waits)
 
     def _is_idle(self) -> bool:
         still = bool(self._held) or bool(self._waits) or not self._patient
@@ -219,10 +234,13 @@ class Gate:
 class Wait(AbstractAsyncContextManager["Wait"]):
     """One branch that waits; while it does, the step that it stands in does not count as flying."""
 
-    __slots__ = ("_around", "_gate", "_rest", "condition")
+    __slots__ = ("_around", "_gate", "_rest", "brief", "condition")
 
-    def __init__(self, gate: Gate, condition: Condition, around: "Flight | None") -> None:
+    def __init__(
+        self, gate: Gate, condition: Condition, around: "Flight | None", *, brief: bool
+    ) -> None:
         self.condition = condition
+        self.brief = brief
         self._gate = gate
         self._around = around
         self._rest: asyncio.Future[None] | None = None

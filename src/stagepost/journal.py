@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 from stagepost.limiter import Verdict
 from stagepost.records import ProgressNote
+from stagepost.signals import NewWait, Pending
 
 
 class Found(NamedTuple):
@@ -34,6 +35,14 @@ class Journal(Protocol):
 
     async def save(self, step: NewStep) -> None:
         """Save a step; when this returns, it is never run again."""
+        ...
+
+    async def sleep(self, path: str, seconds: float) -> Pending:
+        """How long a sleep still lasts; its end is fixed by the first call with its path."""
+        ...
+
+    async def listen(self, wait: NewWait) -> Pending | str:
+        """Take a signal or end a wait, which is then saved: its step's text; or go on waiting."""
         ...
 
     async def note(self, note: ProgressNote) -> None:

@@ -49,6 +49,10 @@ class Faulty:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._port, name)
+        if name == "waits":
+            # A family of verbs of its own, which is counted here as well.
+            self.waits = Faulty(value, self._faults)
+            return self.waits
         if not inspect.iscoroutinefunction(value):
             return value
 

@@ -1,7 +1,7 @@
 """An engine in a process of its own, told what to do by lines of JSON. Run with one JSON argument.
 
 In: {"submit": KEY, "type": T, "input": {...}}, {"cancel": ID}, {"watch": ID, "after": N},
-{"open": 1}
+{"signal": ID, "values": [...]}, {"open": 1}
 Out: {"ready": PID}, {"accepted": KEY, "id": ID} or {"refused": KEY, "why": TEXT}, {"open": COUNT},
 {"event": N, "id": ID}. SIGTERM drains and ends it.
 """
@@ -14,13 +14,14 @@ import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
+from uuid import UUID, uuid5
 
 from chaos.faults import Deaf, EarlyAnswer, Faulty, NoFence
 from chaos.plan import Plan
 from chaos.power import watch
 from chaos.tasks import app
 from engine_kit.engine import opener
-from stagepost import wiring
+from stagepost import handler_waits, wiring
 from stagepost.blobstores.folder import FolderBlobs
 from stagepost.client import Options
 from stagepost.errors import StagepostError
@@ -69,6 +70,8 @@ class Session:
                     await self._engine.client.cancel(task_id)
                 except StagepostError as error:
                     say(uncancelled=task_id, why=str(error))
+            case {"signal": task_id, "values": values}:
+                await self._signal(task_id, values)
             case {"watch": task_id, "after": after}:
                 await self._watch(task_id, after)
             case {"open": _}:
@@ -83,6 +86,15 @@ class Session:
             say(refused=key, why=str(error))
         else:
             say(accepted=key, id=submitted.task_id)
+
+    async def _signal(self, task_id: str, values: list[Any]) -> None:
+        """Each value once, in their order, however often this is asked for."""
+        try:
+            for value in values:
+                signal_id = str(uuid5(UUID(task_id), str(value)))
+                await self._engine.client.signal(task_id, "say", value, signal_id=signal_id)
+        except StagepostError as error:
+            say(unheard=task_id, why=str(error))
 
     async def _watch(self, task_id: str, after: int) -> None:
         async with self._engine.notifier.watch(task_id, after) as watch:
@@ -119,6 +131,8 @@ def wire(plan: Plan) -> None:
     parts._STORES["sqlite"] = opener(lambda *args: broken(sqlite.SqliteStore(*args)))
     parts._STORES["postgresql"] = postgres
     parts.FolderBlobs = blobs
+    waits: Any = handler_waits
+    waits.BRIEF = 0.02
     if "no-sync" in plan.breaks:
 
         def unsynced(folder: DataFolder) -> Any:

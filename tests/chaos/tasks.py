@@ -121,6 +121,26 @@ async def large(ctx: Context, ask: Ask) -> str:
     return "x" * 100_000
 
 
+@app.task("heed", retry=QUICK)
+async def heed(ctx: Context, ask: Ask) -> list[int]:
+    """Waits for signals and times, one after the other and side by side."""
+    await _walk(ctx, ask)
+    said = []
+    for _ in range(ask.steps):
+        said.append(await ctx.wait_for("say"))
+        await ctx.sleep(0.05)
+
+    async def item(name: str) -> int:
+        await ctx.sleep(0.1)
+        return await step(ctx.task_id, name, ask.log, ask.pause)
+
+    names = [f"item-{number}" for number in range(ask.steps)]
+    await ctx.map("items", item, names)
+    for name in names:
+        note(ask.log, f"saved {ctx.task_id} {name}")
+    return said
+
+
 @app.task("block", retry=QUICK)
 def block(ctx: Any, ask: Ask) -> int:
     total = 0
@@ -135,6 +155,8 @@ def expected(type_name: str, ask: Ask) -> Any:
     """The result that a task of a type must have; None where it must have none."""
     if type_name == "refuse":
         return None
+    if type_name == "heed":
+        return list(range(ask.steps))
     if type_name == "large":
         return "x" * 100_000
     word = "item" if type_name == "fan" else "step"

@@ -233,3 +233,15 @@ def test_limits_are_set_shown_and_removed(cli: Cli) -> None:
     assert "ocr/pages" in cli.err
     cli("limits")
     assert cli.err == "No limits.\n"
+
+
+def test_a_signal_lets_a_task_go_on(cli: Cli) -> None:
+    task_id = cli.json("submit", "listen", "--input", "{}")["taskId"]
+    sent = cli.json("signal", task_id, "go", '{"word": "on"}')
+    assert (sent["taskId"], sent["name"]) == (task_id, "go")
+    cli("watch", task_id)
+    assert cli.json("show", task_id)["result"] == {"word": "on"}
+    assert "is told" not in cli("signal", task_id, "go", code=4)
+    assert "takes no signals any more" in cli.err
+    cli("signal", task_id, "go", "on", code=2)
+    assert "is no JSON" in cli.err

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from stagepost.errors import LeaseLost, StoreUnavailable
-from stagepost.outcome import Cancelled, Drained, Outcome
+from stagepost.outcome import Cancelled, Drained, Outcome, Waiting
 from stagepost.records import ApiKey, Idempotency, UploadRecord, WorkerRecord
+from stagepost.signals import NewWait, Pending, Signal
 from stagepost.task import Status
+from stagepost.waiting import SignalSent
 from support.fences import artifact
 from support.postgres import Server
 from support.postgres_proxy import Fault, PostgresProxy, a_proxy
@@ -143,6 +145,42 @@ async def test_a_checkpoint_is_saved_once(scene: Scene) -> None:
     kinds = await world.kinds(claimed.task_id)
     assert [kind for kind in kinds if kind == "step"] == ["step"]
     assert (await world.task(claimed.task_id)).saved_steps == 1
+
+
+WAIT = NewWait("wait_for go", "wait_for go", "hash", "go")
+
+
+async def test_a_signal_is_kept_once_and_heard_once(scene: Scene) -> None:
+    waits = scene.world.store.waits
+    claimed = await scene.world.running()
+    first = await scene.losing(waits.sleep(claimed.lease, "sleep", 60.0))
+    assert await waits.sleep(claimed.lease, "sleep", 60.0) == first
+    assert await scene.losing(waits.listen(claimed.lease, WAIT)) == Pending(None, None)
+    for number in (1, 2):
+        signal = Signal(new_id(), "go", str(number), "ada")
+        await scene.losing(waits.send(claimed.task_id, EVERYBODY, signal))
+    text = await scene.losing(waits.listen(claimed.lease, WAIT))
+    assert text.startswith("[1,")
+    assert (await scene.world.kinds(claimed.task_id)).count("step") == 1
+    second = await waits.listen(claimed.lease, WAIT._replace(path="wait_for go#2"))
+    assert str(second).startswith("[2,")
+    third = WAIT._replace(path="wait_for go#3")
+    assert await waits.listen(claimed.lease, third) == Pending(None, None)
+
+
+async def test_a_wake_is_done_once(scene: Scene) -> None:
+    world = scene.world
+    claimed = await world.running()
+    parked = Waiting((SignalSent("go", WAIT.path),))
+    await world.store.waits.listen(claimed.lease, WAIT)
+    await world.store.settle(claimed.lease, parked)
+    signal = Signal(new_id(), "go", "1", "ada")
+    await scene.losing(world.store.waits.send(claimed.task_id, EVERYBODY, signal))
+    assert (await world.kinds(claimed.task_id))[-2:] == ["waiting", "queued"]
+    again = await world.reclaim(claimed.task_id)
+    await scene.losing(world.store.settle(again.lease, parked))
+    assert (await world.kinds(claimed.task_id))[-2:] == ["started", "queued"]
+    assert await world.last(claimed.task_id) == {"reason": "woken"}
 
 
 async def test_an_artifact_is_kept_once(scene: Scene) -> None:

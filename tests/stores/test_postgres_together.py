@@ -11,10 +11,13 @@ import pytest
 
 from stagepost.bus import Committed
 from stagepost.errors import Conflict, LeaseLost
+from stagepost.outcome import Waiting
 from stagepost.records import Claimed, Demand, Idempotency
+from stagepost.signals import NewWait, Pending, Signal
 from stagepost.store import Store
 from stagepost.stores.postgres.claiming import Claims
 from stagepost.task import SETTLED, Status
+from stagepost.waiting import SignalSent
 from support.postgres_worlds import PostgresWorlds
 from support.tasks import failed, succeeded
 from support.waiting import PATIENCE
@@ -26,6 +29,7 @@ from support.world import (
     a_world,
     checkpoint,
     demand,
+    new_id,
     new_task,
     refused,
     standing,
@@ -51,6 +55,40 @@ async def others(world: World, postgres_worlds: PostgresWorlds) -> AsyncIterator
             stack.push_async_callback(store.close)
             stores.append(store)
         yield stores
+
+
+async def test_no_wake_is_lost_between_processes(world: World, others: list[Store]) -> None:
+    """One parks, another sends a signal, the third looks for what is due, all at once."""
+    sender, keeper = others
+    wait = NewWait("wait_for go", "wait_for go", "hash", "go")
+    claims = [await world.running() for _ in range(40)]
+
+    async def live(claimed: Claimed) -> None:
+        waits = world.store.waits
+        while isinstance(await waits.listen(claimed.lease, wait), Pending):
+            outcome = Waiting((SignalSent("go", wait.path),))
+            await world.store.settle(claimed.lease, outcome)
+            async with asyncio.timeout(PATIENCE):
+                while await world.status(claimed.task_id) is not Status.QUEUED:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            return
+        await world.store.settle(claimed.lease, succeeded())
+
+    async def send(claimed: Claimed) -> None:
+        await asyncio.sleep(random.uniform(0, 0.1))
+        await sender.waits.send(claimed.task_id, EVERYBODY, Signal(new_id(), "go", "1", "ada"))
+
+    async def keep() -> None:
+        for _ in range(20):
+            await keeper.release_due(10)
+            await asyncio.sleep(0.01)
+
+    await asyncio.gather(keep(), *map(live, claims), *map(send, claims))
+    woken = {claimed.task_id: claimed for claimed in await world.claim(100)}
+    for claimed in woken.values():
+        text = await world.store.waits.listen(claimed.lease, wait)
+        assert str(text).startswith("[1,")
+    assert woken, "some were parked before their signal came"
 
 
 async def deadlocks(worlds: PostgresWorlds) -> int:

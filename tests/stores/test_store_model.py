@@ -15,6 +15,7 @@ from hypothesis import note as note_it
 from hypothesis import strategies as st
 
 from stagepost.records import Resume
+from stagepost.signals import NewWait
 from stagepost.stores.sqlite.folder import DATABASE
 from stagepost.task import Status
 from support.postgres_worlds import PostgresWorlds
@@ -96,6 +97,17 @@ def _cause(name: str, *arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[C
     return st.builds(Cause, st.just(name), st.tuples(*arguments))
 
 
+_waits = st.builds(
+    lambda name, number, timeout, approvers: NewWait(
+        f"wait_for {name}#{number}", f"wait_for {name}", "hash", name, timeout, approvers
+    ),
+    st.sampled_from(["go", "stop"]),
+    st.integers(1, 4),
+    st.sampled_from([None, None, 5.0, 60.0]),
+    st.sampled_from([None, ("ada",), ("bob", "read")]),
+)
+_signals = (st.sampled_from(["go", "stop"]), st.sampled_from(["ada", "bob"]), st.integers(1, 2))
+
 _percent = st.none() | st.integers(0, 100)
 _weighted = [
     (4, _cause("submit", st.integers(1, 2), _tasks | st.just({}))),
@@ -106,6 +118,10 @@ _weighted = [
     (2, _cause("settle", _which, st.lists(outcomes, min_size=1, max_size=2), _percent)),
     (6, _cause("save", _which, st.lists(_steps, min_size=1, max_size=4))),
     (4, _cause("note", _which, st.lists(_notes, min_size=1, max_size=3))),
+    (2, _cause("sleep", _which, st.integers(1, 3), st.sampled_from([0.5, 30.0]))),
+    (6, _cause("listen", _which, _waits, st.booleans())),
+    (2, _cause("park", _which)),
+    (5, _cause("send", _which, *_signals)),
     (3, _cause("redrive", _which, _resumes, st.integers(1, 3))),
     (2, _cause("rescue", st.sampled_from([0.0, 0.0, 15.0]))),
     (3, _cause("cancel", _which, st.sampled_from(["ada", "bob"]))),

@@ -11,7 +11,7 @@ from stagepost.choice import LaneTurns
 from stagepost.errors import Conflict, LeaseLost, NotFound, StagepostError
 from stagepost.event import Event
 from stagepost.lifecycle import Blame, Change
-from stagepost.outcome import Failed, Outcome, Succeeded
+from stagepost.outcome import Failed, Outcome, Succeeded, Waiting
 from stagepost.records import (
     Checkpoint,
     Demand,
@@ -21,7 +21,19 @@ from stagepost.records import (
     Resume,
     SavedStep,
 )
+from stagepost.signals import (
+    NewWait,
+    OpenWait,
+    Pending,
+    Signal,
+    check_sent,
+    end_of,
+    heard,
+    pending,
+    wakes,
+)
 from stagepost.task import CancelRequest, Lease, Payload, Status, Task
+from stagepost.waiting import SignalSent, milliseconds
 
 _TRIES = 32
 """Looks of one claim behind tasks that are past their deadline."""
@@ -38,6 +50,9 @@ class Model:
     steps: dict[str, list[SavedStep]] = field(default_factory=dict)
     failures: dict[str, list[FailureRecord]] = field(default_factory=dict)
     beats: dict[str, int] = field(default_factory=dict)
+    waits: dict[str, dict[str, OpenWait]] = field(default_factory=dict)
+    begun: dict[tuple[str, str], int] = field(default_factory=dict)
+    signals: dict[str, list[Signal]] = field(default_factory=dict)
     now: int = 0
 
     def pool(self, lane: str) -> list[Task]:
@@ -119,6 +134,48 @@ class Model:
         kept = SavedStep(*step[:4], task.attempt, task.fence, began, ended)
         saved.append(kept)
 
+    def sleep(self, lease: Lease, path: str, seconds: float) -> Pending:
+        """How long a sleep still lasts."""
+        task = self.owned(lease)
+        wait = OpenWait(path, None, self.now + milliseconds(seconds))
+        return pending(self._begin(task, wait).until, self.now)
+
+    def listen(self, lease: Lease, wanted: NewWait) -> Pending | str:
+        """Take a signal, or go on waiting."""
+        task = self.owned(lease)
+        wait = self._begin(task, wanted.opened(self.now))
+        sent = self.signals.get(task.id, [])
+        end = end_of(wait, sent, self.now)
+        if end is None:
+            return pending(wait.until, self.now)
+        signal, text = end
+        took = self.now - self.begun[task.id, wait.path]
+        value = Payload(text, len(text.encode()))
+        step = Checkpoint(wanted.path, wanted.name, wanted.input_hash, value, took)
+        self.checkpoint(lease, step, None)
+        del self.waits[task.id][wait.path]
+        if signal is not None:
+            sent.remove(signal)
+        return text
+
+    def _begin(self, task: Task, wait: OpenWait) -> OpenWait:
+        waits = self.waits.setdefault(task.id, {})
+        if wait.path not in waits:
+            waits[wait.path] = wait
+            self.begun[task.id, wait.path] = self.now
+        return waits[wait.path]
+
+    def send(self, task_id: str, signal: Signal) -> None:
+        """Keep a signal, and wake who waits for it."""
+        task, waits = self.tasks[task_id], self.waits.get(task_id, {}).values()
+        signal = replace(signal, sent_at=self.now)
+        sent = self.signals.setdefault(task_id, [])
+        check_sent(task, signal, waits, sent)
+        sent.append(signal)
+        change = lifecycle.woken(task, self.now) if wakes(task, signal, waits) else None
+        if change is not None:
+            self._apply(change)
+
     def settle(self, lease: Lease, outcome: Outcome, note: ProgressNote | None) -> None:
         """End a claim."""
         self.owned(lease)
@@ -127,7 +184,8 @@ class Model:
         self._settle(self.tasks[lease.task_id], outcome)
 
     def _settle(self, task: Task, outcome: Outcome) -> None:
-        self._apply(lifecycle.settled(task, outcome, self.now))
+        happened = isinstance(outcome, Waiting) and self._holds(task, outcome)
+        self._apply(lifecycle.settled(task, outcome, self.now, happened=happened))
         if isinstance(outcome, Succeeded):
             self.results[task.id] = outcome.result
         if isinstance(outcome, Failed):
@@ -136,6 +194,13 @@ class Model:
                 task.attempt, task.fence, failure.kind, failure.message, failure.trace, self.now
             )
             self.failures.setdefault(task.id, []).append(record)
+
+    def _holds(self, task: Task, outcome: Waiting) -> bool:
+        waits, sent = self.waits.get(task.id, {}), self.signals.get(task.id, [])
+        return any(
+            isinstance(each, SignalSent) and each.path in waits and heard(waits[each.path], sent)
+            for each in outcome.conditions
+        )
 
     def cancel(self, task_id: str, request: CancelRequest) -> None:
         """Cancel."""
@@ -163,6 +228,8 @@ class Model:
             raise NotFound("model")
         self._apply(change)
         del steps[left:]
+        if how != "checkpoints":
+            self.waits.pop(task_id, None)
         if resume.input is not None:
             self.inputs[task_id] = resume.input
 

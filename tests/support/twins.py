@@ -8,9 +8,11 @@ from functools import partial
 from typing import Any
 
 from stagepost.choice import LaneTurns
-from stagepost.outcome import Outcome
+from stagepost.outcome import Outcome, Waiting
 from stagepost.records import Checkpoint, Filter, ProgressNote, Resume
+from stagepost.signals import NewWait, Signal
 from stagepost.task import CancelRequest, Lease, Status
+from stagepost.waiting import Condition, SignalSent, TimeComes
 from support.model import Model, answer_of, kinds_of
 from support.world import (
     EVERYBODY,
@@ -181,6 +183,62 @@ class Twins:
             ]
         )
 
+    async def sleep(self, which: int, number: int, seconds: float) -> None:
+        """A sleep of a claim begins, or is come to again."""
+        for lease in await self.current(which):
+            arguments = (lease, f"sleep#{number}", seconds)
+            await self.alike(
+                self.world.store.waits.sleep(*arguments), partial(self.model.sleep, *arguments)
+            )
+
+    async def listen(self, which: int, wait: NewWait, parks: bool) -> None:  # noqa: FBT001
+        """A wait of a claim begins, goes on or ends; the claim may then end for it."""
+        for lease in await self.current(which):
+            await self.alike(
+                self.world.store.waits.listen(lease, wait), partial(self.model.listen, lease, wait)
+            )
+            if parks:
+                await self._park(lease)
+                if self.model.tasks.get(lease.task_id) and which % 2:
+                    await self._send(lease.task_id, wait.signal, "ada")
+
+    async def alike(self, call: Awaitable[object], verb: Callable[[], object]) -> None:
+        """Both give the same value, or refuse alike."""
+        (found,) = await asyncio.gather(call, return_exceptions=True)
+        if isinstance(found, BaseException):
+            assert kinds_of([found]) == [answer_of(verb)]
+        else:
+            assert found == verb()
+
+    async def park(self, which: int) -> None:
+        """A claim ends because all that it has begun to wait for has not come."""
+        for lease in await self.current(which):
+            await self._park(lease)
+
+    async def _park(self, lease: Lease) -> None:
+        waits = self.model.waits.get(lease.task_id, {}).values()
+        conditions: tuple[Condition, ...] = tuple(
+            TimeComes("sleep", wait.until or 0)
+            if wait.name is None
+            else SignalSent(wait.name, wait.path, wait.until)
+            for wait in waits
+        )
+        if conditions:
+            outcome = Waiting(conditions)
+            call = self.world.store.settle(lease, outcome)
+            await self.both([(call, partial(self.model.settle, lease, outcome, None))])
+
+    async def send(self, which: int, name: str, sender: str, many: int) -> None:
+        """Signals, one after the other."""
+        for task_id in self.task_ids(which, Status.WAITING if which else Status.RUNNING):
+            for _ in range(many):
+                await self._send(task_id, name, sender)
+
+    async def _send(self, task_id: str, name: str, sender: str) -> None:
+        signal = Signal(new_id(), name, "1", sender, ("read",))
+        call = self.world.store.waits.send(task_id, EVERYBODY, signal)
+        await self.both([(call, partial(self.model.send, task_id, signal))])
+
     async def cancel(self, which: int, by: str) -> None:
         request = CancelRequest(by, "no need")
         for task_id in self.task_ids(which, Status.RUNNING if which else None):
@@ -267,6 +325,16 @@ class Twins:
         """The calls at once, and the model's verbs one after the other: the same answers."""
         answers = await asyncio.gather(*(call for call, _ in verbs), return_exceptions=True)
         assert kinds_of(answers) == [answer_of(verb) for _, verb in verbs]
+
+    async def current(self, which: int) -> list[Lease]:
+        """A lease that owns its task, if one can be had; else, and for 0, any."""
+        running = [task.lease for task in self.model.tasks.values() if task.lease is not None]
+        if not running and which:
+            if not any(map(self.model.pool, LANES)):
+                await self.submit(1, {})
+            await self.claim(which % 2, 1)
+            running = [task.lease for task in self.model.tasks.values() if task.lease is not None]
+        return [running[which % len(running)]] if running and which else self.leases(which, 1)
 
     def leases(self, which: int, many: int) -> list[Lease]:
         """Leases of different tasks, mostly current ones; a stale one where the number says so."""

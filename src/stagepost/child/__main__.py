@@ -138,7 +138,7 @@ class _Worker:
     def _blocking(self, handler: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
         async def call(context: Context, request: Any) -> Any:
             blocking = BlockingContext(context, asyncio.get_running_loop())
-            return await self._threads.run(lambda: handler(blocking, request))
+            return await self._threads.run(lambda: blocking.run(handler, request))
 
         return call
 

@@ -1,6 +1,7 @@
 """The context of a sync handler: the same methods, without `await`."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -12,7 +13,7 @@ from stagepost.permit import Permit, forgive
 Result = TypeVar("Result")
 
 _STEPS: Final = frozenset({"step", "map"})
-_AWAITED: Final = frozenset({"progress", "emit", "save_artifact"})
+_AWAITED: Final = frozenset({"progress", "emit", "save_artifact", "sleep", "wait_for"})
 
 
 class BlockingContext:
@@ -24,11 +25,20 @@ class BlockingContext:
     def __init__(self, context: Context, loop: asyncio.AbstractEventLoop) -> None:
         self._context = context
         self._loop = loop
+        self._thread = 0
+
+    def run(self, handler: Callable[..., Result], request: Any) -> Result:
+        """Run a sync handler with this context, in the thread that runs now."""
+        self._thread = threading.get_ident()
+        return handler(self, request)
 
     def wait(self, awaitable: Awaitable[Result]) -> Result:
         """The result of something else that is awaited, such as `request.file.path()`."""
+        is_handler = threading.get_ident() == self._thread
 
         async def call() -> Result:
+            if is_handler:
+                self._context.is_handler()
             return await awaitable
 
         # The call takes this thread's context variables along, so steps nest here as well.

@@ -9,6 +9,7 @@ from stagepost.child.frames import Answer, Ask, Pipe
 from stagepost.journal import Found, NewStep
 from stagepost.limiter import Verdict
 from stagepost.records import ProgressNote
+from stagepost.signals import NewWait, Pending
 
 
 class RemoteJournal:
@@ -27,6 +28,16 @@ class RemoteJournal:
     async def save(self, step: NewStep) -> None:
         """Save a step."""
         await self._ask("save", step)
+
+    async def sleep(self, path: str, seconds: float) -> Pending:
+        """How long a sleep still lasts."""
+        pending: Pending = await self._ask("sleep", path, seconds)
+        return pending
+
+    async def listen(self, wait: NewWait) -> Pending | str:
+        """Take a signal, or go on waiting."""
+        answer: Pending | str = await self._ask("listen", wait)
+        return answer
 
     async def note(self, note: ProgressNote) -> None:
         """Say how far the task is."""

@@ -15,11 +15,15 @@ def waiting_text(wait: Mapping[str, Any] | None) -> str:
         case "retry":
             return f"the next attempt is at {moment(until)}" if until else "the next attempt is due"
         case "timer":
+            if name != "runAt":
+                return f"sleeps ({name}){then}"
             return f"starts at {moment(until)}" if until else "waits for its time"
         case "limit":
             return f"waits for a limit: {name.rstrip('.')}{then}"
         case "worker":
             return f"no worker takes it: none serves {name}"
+        case "signal":
+            return f'waits for the signal "{name}"' + (f" until {moment(until)}" if until else "")
         case "child":
             return f"waits for its task {name}{then}"
         case "paused":

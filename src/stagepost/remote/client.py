@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Readiness,
         Redriven,
         SharedLimit,
+        SignalSent,
         Step,
         TaskEvent,
         TaskItem,
@@ -150,6 +151,18 @@ class Remote:
         """Cancel a task, or ask its worker to stop."""
         status: TaskStatus = await self._post(_task(task_id, "/cancel"), {"reason": reason})
         return status
+
+    async def signal(self, task_id: str, name: str, value: Any) -> "SignalSent":
+        """Send JSON to a task that waits for it; a lost answer sends it no second time."""
+        call = Call(
+            method="POST",
+            path=_task(task_id, f"/signals/{quote(name, safe='')}"),
+            headers={"Idempotency-Key": f"cli-{secrets.token_hex(16)}"},
+            make_body=lambda: {"json": value},
+            safe=True,
+        )
+        sent: SignalSent = await self._transport.json(call)
+        return sent
 
     async def save_result(self, task_id: str, target: Path) -> int:
         """Write a task's result to a file; returns its bytes."""

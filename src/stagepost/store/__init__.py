@@ -29,8 +29,18 @@ from stagepost.store.keeping import Keeping
 from stagepost.store.keys import Keys
 from stagepost.store.limits import LimitRules
 from stagepost.store.reading import Reading
+from stagepost.store.waits import Waits
 
-__all__ = ["Accepting", "Claiming", "Keeping", "Keys", "LimitRules", "Reading", "Store"]
+__all__ = [
+    "Accepting",
+    "Claiming",
+    "Keeping",
+    "Keys",
+    "LimitRules",
+    "Reading",
+    "Store",
+    "Waits",
+]
 
 
 class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
@@ -39,6 +49,11 @@ class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     @property
     def limits(self) -> LimitRules:
         """The limits that people have set."""
+        ...
+
+    @property
+    def waits(self) -> Waits:
+        """Sleeps and signals."""
         ...
 
     async def ping(self) -> None:

@@ -1,10 +1,12 @@
 """Proves that a handler comes to the same end from each of its checkpoints."""
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from stagepost.journal import NewStep
 from stagepost.outcome import Succeeded
 from stagepost.registry import App
 from stagepost.testing.run_task import TaskRun, run_task
@@ -19,6 +21,7 @@ async def always_replay(
     input: Any = None,  # noqa: A002
     *,
     uploads: Mapping[str, bytes | Path] | None = None,
+    signals: Mapping[str, Sequence[Any]] | None = None,
 ) -> TaskRun:
     """Run a task, then again from its checkpoints, cut after each saved step; answers the first.
 
@@ -27,7 +30,7 @@ async def always_replay(
     differ) or comes to another result. Steps behind the cut run again, so they must give the same
     for the same arguments: script what is random or asks the world outside.
     """
-    first = await run_task(app, type, input, uploads=uploads)
+    first = await run_task(app, type, input, uploads=uploads, signals=signals)
     if not isinstance(first.outcome, Succeeded):
         # Not a fault of the caller's types: it is what the test has found.
         raise AssertionError(  # noqa: TRY004
@@ -35,10 +38,20 @@ async def always_replay(
         )
     for cut in _cuts(len(first.checkpoints)):
         saved = dict(islice(first.checkpoints.items(), cut))
-        again = await run_task(app, type, input, uploads=uploads, checkpoints=saved, attempt=2)
+        left = _untaken(signals or {}, saved.values())
+        again = await run_task(
+            app, type, input, uploads=uploads, checkpoints=saved, attempt=2, signals=left
+        )
         expected = [path for path in first.asked if not _within(path, saved)]
         _compare(type, again, expected, first.result, _place(first, cut))
     return first
+
+
+def _untaken(
+    signals: Mapping[str, Sequence[Any]], steps: Collection[NewStep]
+) -> dict[str, Sequence[Any]]:
+    taken = Counter(step.name for step in steps if step.text != "[]")
+    return {name: values[taken[f"wait_for {name}"] :] for name, values in signals.items()}
 
 
 def _cuts(steps: int) -> list[int]:

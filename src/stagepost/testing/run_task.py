@@ -20,7 +20,7 @@ from stagepost.executor import reaction
 from stagepost.failure import classify
 from stagepost.gate import Gate
 from stagepost.journal import NewStep
-from stagepost.outcome import Outcome, Succeeded
+from stagepost.outcome import Outcome, Succeeded, Waiting
 from stagepost.records import Claimed, ProgressNote, UploadRecord
 from stagepost.registry import App, TaskType
 from stagepost.task import Payload
@@ -41,7 +41,9 @@ class TaskRun:
     in the order of saving: those that the run was given, then its own; give it to another run to
     replay them. `ran` are the paths of the steps that this run itself ran and saved, `asked` those
     that the handler came to. `text` is what was emitted, by the path of the step ("main" outside of
-    steps). `units` is what it took of limits, by their names; here everything is granted.
+    steps). When every branch of the handler waits, the outcome is Waiting, with what for. `waited`
+    are the seconds that were skipped. `units` is what it took of limits, by their names; here
+    everything is granted.
     """
 
     outcome: Outcome
@@ -53,6 +55,7 @@ class TaskRun:
     progress: Sequence[ProgressNote] = ()
     text: Mapping[str, str] = field(default_factory=dict)
     artifacts: Mapping[str, SavedFile] = field(default_factory=dict)
+    waited: float = 0.0
     units: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -64,11 +67,16 @@ async def run_task(
     uploads: Mapping[str, bytes | Path] | None = None,
     checkpoints: Mapping[str, NewStep] | None = None,
     attempt: int = 1,
+    signals: Mapping[str, Sequence[Any]] | None = None,
+    skip_time: bool = True,
 ) -> TaskRun:
     """Run one attempt of a task; nothing is stored and no engine is needed.
 
     `input` is validated and converted as a submit would. It names the files of `uploads` by their
-    keys, which are also their names. Steps saved in `checkpoints` are not run. A sync handler and
+    keys, which are also their names. Steps saved in `checkpoints` are not run. `signals` are the
+    JSON values that were sent, by name. No time is waited for here: a sleep is over at once, and so
+    is a wait with a time-out for which no signal was given; without `skip_time` they are not, and
+    the outcome is Waiting. A sync handler and
     `cpu=True` run in a thread here, not in a process of their own. Raises UnknownType, and Invalid,
     whose message names each field at fault.
     """
@@ -77,7 +85,7 @@ async def run_task(
         files = _files(uploads or {}, Path(folder))
         records = {key: _record(key, path) for key, path in files.items()}
         text = task_type.dump(_parsed(task_type, input, records))
-        journal = MemoryJournal(files, checkpoints or {})
+        journal = MemoryJournal(files, checkpoints or {}, signals, skip_time=skip_time)
         claim = _claim(task_type, text, attempt, len(journal.steps))
         running = asyncio.create_task(_attempt(task_type, claim, journal), name=f"run of {type}")
         outcome, error = await running
@@ -92,6 +100,7 @@ async def run_task(
         journal.notes,
         journal.texts,
         journal.artifacts,
+        journal.now / 1000,
         journal.units,
     )
 
@@ -115,15 +124,42 @@ async def _attempt(
 ) -> tuple[Outcome, BaseException | None]:
     facts = Facts(claim.task_id, claim.tenant, claim.user, claim.type, claim.attempt, "0" * 32)
     runner = _Runner()
-    context = Context(facts, journal, Gate(), runner)
+    gate = _gate()
+    context = Context(facts, journal, gate, runner)
     try:
         async with asyncio.timeout(task_type.timeout):
             request = task_type.load(claim.input)
             value = await context.call_handler(runner.adapted(task_type.handler), request)
         text = task_type.dump_result(value)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # every end is an outcome
+    except BaseException as error:
+        if gate.unwinding:
+            _forget_cancels()
+            return Waiting(gate.parked), None
+        if not isinstance(error, Exception | SystemExit):
+            raise
         return reaction(claim, task_type, classify(error)), error
+    if gate.unwinding:
+        _forget_cancels()
+        return Waiting(gate.parked), None
     return Succeeded(Payload(text, len(text.encode()))), None
+
+
+def _gate() -> Gate:
+    gate, current = Gate(), asyncio.current_task()
+
+    def unwind() -> None:
+        gate.unwind()
+        if current is not None:
+            current.cancel()
+
+    gate.when_all_wait = unwind
+    return gate
+
+
+def _forget_cancels() -> None:
+    current = asyncio.current_task()
+    while current is not None and current.cancelling():
+        current.uncancel()
 
 
 class _Runner:
@@ -150,7 +186,7 @@ class _Runner:
 
         async def call(context: Context, request: Any) -> Any:
             blocking = BlockingContext(context, asyncio.get_running_loop())
-            return await self._threads.run(lambda: handler(blocking, request))
+            return await self._threads.run(lambda: blocking.run(handler, request))
 
         return call
 

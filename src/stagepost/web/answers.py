@@ -71,7 +71,7 @@ class Operation:
     endpoint: Callable[..., Any]
     answers: Mapping[int, Any]
     problems: Sequence[int] = ()
-    body: type[Strict] | None = None
+    body: type[BaseModel] | None = None
     body_required: bool = True
     form: Mapping[str, Any] | None = None
     media_type: str = "application/json"

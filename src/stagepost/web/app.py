@@ -33,6 +33,7 @@ from stagepost.web.parts import Parts
 from stagepost.web.problems import Disconnected, Fault, Kind, Problem, pointer, problem_of, sentence
 from stagepost.web.roles import ROLES
 from stagepost.web.shared_limits import SharedLimitRoutes
+from stagepost.web.signals import SignalRoutes
 from stagepost.web.status import TASK_ID, StatusReader, StatusRoutes
 from stagepost.web.stream import PATH as STREAM
 from stagepost.web.stream import Progress
@@ -61,6 +62,7 @@ def create_app(parts: Parts) -> Envelope:
     for routes in (
         statuses,
         TaskRoutes(parts, reader),
+        SignalRoutes(parts),
         ArtifactRoutes(parts, reader),
         UploadRoutes(parts),
         DeadLetterRoutes(parts),

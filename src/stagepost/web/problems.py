@@ -101,6 +101,7 @@ def pointer(location: Sequence[str | int]) -> str:
 _BY_ERROR: Final[tuple[tuple[type[Exception], Kind], ...]] = (
     (errors.UnknownType, Kind.NOT_FOUND),
     (errors.NotFound, Kind.NOT_FOUND),
+    (errors.NotAllowed, Kind.FORBIDDEN),
     (errors.IdempotencyMismatch, Kind.IDEMPOTENCY_MISMATCH),
     (errors.Conflict, Kind.CONFLICT),
     (errors.Retryable, Kind.UNAVAILABLE),

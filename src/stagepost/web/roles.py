@@ -27,6 +27,11 @@ def highest(words: Iterable[str]) -> Role:
     return max((WORDS[word] for word in words if word in WORDS), default=Role.READ)
 
 
+def words_up_to(role: Role) -> tuple[str, ...]:
+    """The role and all that it includes."""
+    return tuple(word for word, each in WORDS.items() if each <= role)
+
+
 _TASK: Final = "/api/v1/tasks/{task_id}"
 
 ROLES: Final[Mapping[tuple[str, str], Role | None]] = {
@@ -47,6 +52,7 @@ ROLES: Final[Mapping[tuple[str, str], Role | None]] = {
     ("GET", f"{_TASK}/artifacts"): Role.READ,
     ("GET", f"{_TASK}/artifacts/{{name}}"): Role.READ,
     ("POST", f"{_TASK}/cancel"): Role.SUBMIT,
+    ("POST", f"{_TASK}/signals/{{name}}"): Role.SUBMIT,
     ("POST", "/api/v1/uploads"): Role.SUBMIT,
     ("GET", "/api/v1/dead-letters"): Role.READ,
     ("POST", "/api/v1/dead-letters/redrive"): Role.OPERATE,

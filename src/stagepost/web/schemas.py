@@ -26,6 +26,14 @@ class Accepted(TypedDict):
     createdAt: str
 
 
+class SignalSent(TypedDict):
+    """The answer to a signal: `status` is the task's, which it may have woken."""
+
+    taskId: str
+    name: str
+    status: StatusName
+
+
 class WaitingFor(TypedDict):
     """What holds a task up."""
 

@@ -72,6 +72,11 @@ async def walk(ctx: Context, request: Walk) -> list[int]:
     ]
 
 
+@app.task("listen")
+async def listen(ctx: Context, request: Word) -> Word:
+    return Word.model_validate(await ctx.wait_for("go"))
+
+
 @app.task("say", retry=Retry(attempts=2, first="0.05s", jitter=0))
 async def say(ctx: Context, request: Word) -> str:
     ctx.log.info("saying %s", request.word)

@@ -41,6 +41,7 @@ from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.limits import PostgresLimits
 from stagepost.stores.postgres.opening import prepare
 from stagepost.stores.postgres.settling import Kind, Write
+from stagepost.stores.postgres.waits import PostgresWaits
 from stagepost.task import CancelRequest, Lease, Payload, Task
 
 _SCAN_EVERY: Final = 60_000
@@ -59,6 +60,7 @@ class PostgresStore:
     ) -> None:
         self._engine = Engine(address, clock, committed, first)
         self.limits = PostgresLimits(self._engine)
+        self.waits = PostgresWaits(self._engine)
         self._scanned_at = 0
 
     @classmethod

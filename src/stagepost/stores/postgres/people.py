@@ -82,3 +82,5 @@ async def _forget_steps(tx: Transaction, task_id: str, resume: Resume) -> None:
     if first is None:
         raise NotFound(f'The task has no saved step "{resume.from_step}"; see its /steps.')
     await tx.connection.execute(_LET_GO, tx.moment.last, task_id, first)
+    # What is run again also waits again.
+    await tx.connection.execute("DELETE FROM waits WHERE task_id = $1::uuid", task_id)

@@ -166,7 +166,7 @@ async def write(tx: Transaction, writes: Sequence[Write], held: Held) -> list[An
         return await _succeed(tx, writes, held)
     answers: dict[int, Answer] = {}
     async with tx.connection.transaction():
-        answers |= await _write_steps(tx, _of(writes, Kind.PROGRESS, Kind.STEP))
+        answers |= await write_steps(tx, _of(writes, Kind.PROGRESS, Kind.STEP))
         for number, each in _of(writes, Kind.ARTIFACT):
             answers[number] = await _attach(tx, each.lease, each.what)
         answers |= await _settle(tx, _of(writes, Kind.SETTLE), held)
@@ -192,7 +192,8 @@ def _sound(lease: Lease) -> bool:
 # Progress and checkpoints
 
 
-async def _write_steps(tx: Transaction, writes: Numbered) -> dict[int, Answer]:
+async def write_steps(tx: Transaction, writes: Numbered) -> dict[int, Answer]:
+    """Write progress and checkpoints, by their numbers."""
     sound = [(number, each) for number, each in writes if _sound(each.lease)]
     answers: dict[int, Answer] = {
         number: changes.lease_lost(each.lease.task_id) for number, each in writes
@@ -278,7 +279,7 @@ async def _settle(tx: Transaction, writes: Numbered, held: Held) -> dict[int, An
     noted = [(n, Write(Kind.PROGRESS, each.lease, None, each.note)) for n, each in writes
              if each.note is not None]  # fmt: skip
     if noted:
-        await _write_steps(tx, noted)
+        await write_steps(tx, noted)
     good = [(n, each) for n, each in writes if type(each.what) is Succeeded and _sound(each.lease)]
     others = [(n, each) for n, each in writes if type(each.what) is not Succeeded]
     answers: dict[int, Answer] = {n: changes.lease_lost(each.lease.task_id) for n, each in writes}

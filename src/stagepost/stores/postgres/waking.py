@@ -13,7 +13,7 @@ _WAITS: Final = """
 SELECT task_id, path, name, until, approvers FROM waits WHERE task_id = ANY($1::uuid[])"""
 _SIGNALS: Final = """
 SELECT task_id, id, name, body, sender, roles, sent_at FROM signals
-WHERE task_id = ANY($1::uuid[]) ORDER BY task_id, n"""
+WHERE task_id = ANY($1::uuid[]) AND NOT taken ORDER BY task_id, n"""
 
 
 async def holding(tx: Transaction, waiting: Mapping[str, Sequence[Condition]]) -> set[str]:

@@ -46,6 +46,7 @@ from stagepost.stores.sqlite.folder import DataFolder, Place, open_writer
 from stagepost.stores.sqlite.intents import Intent, Kind
 from stagepost.stores.sqlite.limits import SqliteLimits
 from stagepost.stores.sqlite.readers import Readers
+from stagepost.stores.sqlite.waits import SqliteWaits
 from stagepost.stores.sqlite.writer import Writer
 from stagepost.task import CancelRequest, Lease, Payload, Task
 
@@ -79,6 +80,7 @@ class SqliteStore:
         self._writer = Writer(self._connection, clock, announce, self._checkpointer, place)
         self._readers = Readers(self._folder.database)
         self.limits = SqliteLimits(self._writer, self._readers)
+        self.waits = SqliteWaits(self._writer)
         self._scanned_at = 0
 
     # Accepting

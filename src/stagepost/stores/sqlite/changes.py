@@ -102,6 +102,11 @@ def lease_lost(task_id: str) -> LeaseLost:
     return LeaseLost(f"Another claim owns task {task_id}; this one's writes are refused.")
 
 
+def owns(tx: Transaction, lease: Lease) -> bool:
+    """Whether a lease opens its task."""
+    return _owned(tx, lease) is not None
+
+
 def _owned(tx: Transaction, lease: Lease) -> Task | None:
     task = find(tx, lease.task_id)
     if task is None or task.status is not Status.RUNNING or task.lease != lease:
@@ -216,7 +221,7 @@ def _redrive_one(
     task_id, scope, by, resume, attempts = argument
     task = find(tx, task_id)
     if task is None or not scope.holds(task):
-        return _absent(task_id)
+        return absent(task_id)
     try:
         change = lifecycle.redriven(task, by, resume_data(resume), attempts, tx.now)
         _forget_steps(tx, task_id, resume)
@@ -247,6 +252,8 @@ def _delete_steps(tx: Transaction, task_id: str, first: int) -> None:
         (task_id, first, tx.now),
     )
     tx.execute("DELETE FROM steps WHERE task_id = ? AND n >= ?", (task_id, first))
+    # What is run again also waits again.
+    tx.execute("DELETE FROM waits WHERE task_id = ?", (task_id,))
 
 
 def _replace_input(tx: Transaction, task_id: str, body: str) -> None:
@@ -265,7 +272,7 @@ def _for_caller(
     task_id, scope, request = wish
     task = find(tx, task_id)
     if task is None or not scope.holds(task):
-        return _absent(task_id)
+        return absent(task_id)
     try:
         outcome = change(task, request, tx.now)
     except Conflict as error:
@@ -273,7 +280,8 @@ def _for_caller(
     return task if outcome is None else save(tx, task, outcome)
 
 
-def _absent(task_id: str) -> NotFound:
+def absent(task_id: str) -> NotFound:
+    """The refusal for a task that the caller can't see."""
     return NotFound(f"There is no task {task_id}.")
 
 

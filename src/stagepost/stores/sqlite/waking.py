@@ -31,7 +31,7 @@ def signals(tx: Transaction, task_id: str) -> list[Signal]:
     """What was sent to a task and not taken, in that order."""
     rows = tx.rows(
         """SELECT id, name, body, sender, roles, sent_at FROM signals
-           WHERE task_id = ? ORDER BY n""",
+           WHERE task_id = ? AND taken = 0 ORDER BY n""",
         (task_id,),
     )
     return [

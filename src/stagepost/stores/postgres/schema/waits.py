@@ -13,12 +13,13 @@ CREATE TABLE waits (
     path text COLLATE "C" NOT NULL,
     name text COLLATE "C",
     until bigint,
-    approvers text
+    approvers text,
+    begun_at bigint NOT NULL
 );
 -- A path may be longer than an index takes.
 CREATE UNIQUE INDEX waits_by_path ON waits (task_id, md5(path));
 
--- Signals that nobody has taken yet, by the order in which they were sent.
+-- Signals in the order of their sending; what a wait has taken leaves its body to that step.
 CREATE TABLE signals (
     task_id uuid NOT NULL,
     n integer NOT NULL,
@@ -28,6 +29,8 @@ CREATE TABLE signals (
     sender text NOT NULL,
     roles text NOT NULL,
     sent_at bigint NOT NULL,
+    taken boolean NOT NULL DEFAULT false,
     PRIMARY KEY (task_id, n)
 );
+CREATE INDEX signals_waiting ON signals (task_id, n) WHERE NOT taken;
 """

@@ -14,10 +14,11 @@ CREATE TABLE waits (
     name TEXT,
     until INTEGER,
     approvers TEXT,
+    begun_at INTEGER NOT NULL,
     PRIMARY KEY (task_id, path)
 ) WITHOUT ROWID;
 
--- Signals that nobody has taken yet, by the order in which they were sent.
+-- Signals in the order of their sending; what a wait has taken leaves its body to that step.
 CREATE TABLE signals (
     task_id TEXT NOT NULL,
     n INTEGER NOT NULL,
@@ -27,6 +28,8 @@ CREATE TABLE signals (
     sender TEXT NOT NULL,
     roles TEXT NOT NULL,
     sent_at INTEGER NOT NULL,
+    taken INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (task_id, n)
 ) WITHOUT ROWID;
+CREATE INDEX signals_waiting ON signals (task_id, n) WHERE taken = 0;
 """
