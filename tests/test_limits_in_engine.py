@@ -79,6 +79,11 @@ async def for_an_hour(ctx: Context, request: str) -> None:
     await ctx.limit("hour")
 
 
+@app.task("sync-for-an-hour", timeout="30s")
+def sync_for_an_hour(ctx: Any, request: str) -> None:
+    ctx.limit("hour")
+
+
 @app.task("greedy", retry=Retry(attempts=1), timeout="30s")
 async def greedy(ctx: Context, request: str) -> None:
     match request:
@@ -160,9 +165,10 @@ async def test_a_task_that_is_parked_goes_on_as_soon_as_the_limit_is_free(
     assert (await finished(engine, task)).task.status is Status.COMPLETED
 
 
-async def test_a_task_that_waits_for_a_limit_can_be_cancelled(engine: Engine) -> None:
-    await finished(engine, await submit(engine, "for-an-hour"))
-    task = await submit(engine, "for-an-hour")
+@pytest.mark.parametrize("name", ["for-an-hour", "sync-for-an-hour"])
+async def test_a_task_that_waits_for_a_limit_can_be_cancelled(engine: Engine, name: str) -> None:
+    await finished(engine, await submit(engine, name))
+    task = await submit(engine, name)
     await reached(engine, task, Status.WAITING)
     cancelled = await engine.store.cancel(task, Scope(None), CancelRequest("ada"))
     assert cancelled.status is Status.CANCELLED

@@ -6,8 +6,10 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
+from stagepost.clock import SystemClock
+from stagepost.limit import Limit
+from stagepost.limiter import Charge, Reservation
+from stagepost.limiters.postgres import PostgresLimiter
 from support.postgres import Server
 from support.world import new_id
 
@@ -51,6 +53,42 @@ async def test_together_they_never_hold_more_than_the_number(postgres_server: Se
     assert all(grants for grants in per_process), "one of them got nothing"
 
 
-@pytest.fixture(autouse=True)
-def quiet(recwarn: pytest.WarningsRecorder) -> None:
-    """Warnings of the processes are on their own stderr."""
+HOLDER = """
+import asyncio, sys
+from stagepost.clock import SystemClock
+from stagepost.limit import Limit
+from stagepost.limiter import Charge, Reservation
+from stagepost.limiters.postgres import PostgresLimiter
+
+async def main():
+    limiter = await PostgresLimiter.open(sys.argv[1], SystemClock(), lease=1.0)
+    wanted = Reservation("held", [Charge(Limit("gpu", at_once=1), 1)])
+    print((await limiter.reserve(wanted)).granted, flush=True)
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+async def test_what_a_killed_process_held_is_free_after_its_lease(postgres_server: Server) -> None:
+    url = postgres_server.url_of(f"killed_{new_id()[-12:]}")
+    holder = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", HOLDER, url, stdout=asyncio.subprocess.PIPE
+    )
+    assert holder.stdout is not None
+    limiter = await PostgresLimiter.open(url, SystemClock(), lease=1.0)
+    wanted = Reservation("next", [Charge(Limit("gpu", at_once=1), 1)])
+    try:
+        assert await asyncio.wait_for(holder.stdout.readline(), 30) == b"True\n"
+        # While it lives it keeps what it holds, for longer than a lease.
+        assert not (await limiter.reserve(wanted, patience=2.5)).granted
+        holder.kill()
+        await holder.wait()
+        async with asyncio.timeout(30):
+            while not (await limiter.reserve(wanted, patience=5)).granted:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+    finally:
+        if holder.returncode is None:
+            holder.kill()
+            await holder.wait()
+        await limiter.close()
