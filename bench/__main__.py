@@ -14,6 +14,7 @@ from bench import (
     bare_limit,
     dispatch,
     growth,
+    limits,
     machine,
     page,
     peer_environment,
@@ -41,9 +42,10 @@ BENCHMARKS: Mapping[str, Callable[[Session], Result]] = {
     "progress": progress.run,
     "growth": growth.run,
     "sleepers": sleepers.run,
+    "limits": limits.run,
 }
 NEED_PEERS = {"throughput", "postgres", "dispatch"}
-NEED_SERVICES = {"postgres", "sleepers"}
+NEED_SERVICES = {"postgres", "sleepers", "limits"}
 
 
 def main() -> None:

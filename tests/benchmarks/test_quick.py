@@ -21,6 +21,7 @@ TARGETS = {
     "progress": 2,
     "growth": 1,
     "sleepers": 4,
+    "limits": 4,
 }
 
 

@@ -86,7 +86,8 @@ def test_no_window_holds_more_than_the_limit(
 ) -> None:
     for desk, _ in played(limit, steps):
         if limit.units is not None:
-            assert desk.used_since(desk.now - desk.window) <= limit.units
+            # Also if one came at the begin of its millisecond and the other at the end.
+            assert desk.used_since(desk.now - desk.window - 1) <= limit.units
         if limit.at_once is not None:
             assert sum(desk.held.values()) <= limit.at_once
 
@@ -111,7 +112,7 @@ def test_what_fits_is_granted_at_most_a_hundredth_of_the_window_late(
     if limit.units is None or limit.burst is not None or limit.at_once is not None:
         return
     desk = Desk(limit)
-    slack = desk.window // 100 + 1
+    slack = desk.window // 100 + 2
     for units, share, _ in steps:
         desk.now += int(share * desk.window)
         # Nobody else waits: whoever was refused goes away.

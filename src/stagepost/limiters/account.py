@@ -1,7 +1,8 @@
 """The book of one limit: what was used when, what is held, who waits. Pure; instants in ms.
 
 Used units are kept in slices of a hundredth of the window, each as if all of it had been used at
-its last instant: so they count a little longer than they must, and never shorter.
+the end of its last instant: so they count a little longer than they must, and never shorter. An
+instant is a whole millisecond, in which something happened somewhere.
 """
 
 from collections.abc import Collection
@@ -64,7 +65,7 @@ class Account:
             self._shift(now - self.moment)
         self.moment = now
         window = _window(limit)
-        self.slices = [part for part in self.slices if part[0] + window > now]
+        self.slices = [part for part in self.slices if part[0] + window >= now]
         self.tickets = {key: each for key, each in self.tickets.items() if each.expires > now}
         self._refill(limit, now)
 
@@ -172,7 +173,7 @@ class Account:
         for last, used in self.slices:
             if over <= 0:
                 break
-            at, over = last + window, over - used
+            at, over = last + window + 1, over - used
         return at + rounds * window
 
     def _credit_fits(self, limit: Limit, units: int, ahead: int) -> int:

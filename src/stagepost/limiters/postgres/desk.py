@@ -157,8 +157,11 @@ class Desk:
             decisions = _decided(batch, accounts, now, {*living, self._holder})
             called = decision.call_next(accounts, batch.reservations)
             texts = [accounts[name].dump() for name in names]
-            await connection.execute(schema.KEEP, names, texts)
-            if (batch.ended or batch.unused) and _somebody_waits(accounts, names):
+            freed = bool(batch.ended or batch.unused)
+            durable = freed or any(each.verdict.granted for each in decisions)
+            keep = schema.KEEP if durable else schema.KEEP_LIGHTLY
+            await connection.execute(keep, names, texts)
+            if freed and _somebody_waits(accounts, names):
                 await connection.execute(schema.RING, self._channel)
         self._call(called)
         for question, answer in zip(batch.questions, decisions, strict=True):
