@@ -36,10 +36,13 @@ async def take(limiter: PostgresLimiter, limit: Limit, until: float) -> list[tup
     return grants
 
 
-async def main(url: str, rule: str, begin: float, seconds: float) -> None:
+async def main(url: str, rule: str, seconds: float) -> None:
     limiter = await PostgresLimiter.open(url, SystemClock())
     limit = Limit.parse("hammered", rule)
-    await asyncio.sleep(max(0.0, begin - time.monotonic()))
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    await asyncio.to_thread(sys.stdin.readline)  # until all are
+    begin = time.monotonic()
     found = await asyncio.gather(*(take(limiter, limit, begin + seconds) for _ in range(LANES)))
     await limiter.close()
     told = sorted(grant for grants in found for grant in grants)
@@ -47,4 +50,4 @@ async def main(url: str, rule: str, begin: float, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2], float(sys.argv[3]), float(sys.argv[4])))
+    asyncio.run(main(sys.argv[1], sys.argv[2], float(sys.argv[3])))
