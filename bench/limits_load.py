@@ -1,8 +1,8 @@
 """A limiter under load: how much of a limit is used by those who want all of it, and what it costs.
 
-Memory: four event loops in threads of one process. PostgreSQL: four processes. Each asks for one
-unit after the other, and comes back when it is told. A grant happens between the question and its
-answer; as above the limit counts what surely lies in one window.
+Memory: four event loops in threads of one process. PostgreSQL: four processes. Each has sixteen
+askers for one unit after the other, who come back when they are told. A grant happens between the
+question and its answer; as above the limit counts what surely lies in one window.
 """
 
 import argparse
@@ -27,9 +27,10 @@ from stagepost.limiters.postgres import PostgresLimiter
 
 _LIMIT = Limit("limited", 500, 1.0)
 _FREE = Limit("free", 10**9, 3600.0)
-_ASKERS = 4
+_PARTIES = 4
+_ASKERS = 16  # of each
 _MANY = 64
-_BEGIN = 2.0  # seconds until all have started
+_BEGIN = 4.0  # seconds until all have started
 
 Grants = list[tuple[float, float]]
 
@@ -97,7 +98,7 @@ def _above(grants: Grants) -> int:
     above = 0
     for place, (asked, _) in enumerate(grants):
         # The one that would be too much, if it surely lies in the window of this one.
-        later = grants[place + _LIMIT.units : place + _LIMIT.units + _ASKERS * 8]
+        later = grants[place + _LIMIT.units : place + _LIMIT.units + 2 * _PARTIES * _ASKERS]
         above += any(answered < asked + _LIMIT.window for _, answered in later)
     return above
 
@@ -114,7 +115,7 @@ async def _memory(seconds: float) -> Figures:
 
 
 async def _in_threads(run: Callable[[], None]) -> None:
-    threads = [threading.Thread(target=run) for _ in range(_ASKERS)]
+    threads = [threading.Thread(target=run) for _ in range(_PARTIES)]
     for thread in threads:
         thread.start()
     joins: list[Awaitable[None]] = [asyncio.to_thread(thread.join) for thread in threads]
@@ -127,7 +128,7 @@ async def _postgres(seconds: float) -> Figures:
     words = ("-m", "bench.limits_load", "--worker", url, str(begin), "--size", str(seconds))
     processes = [
         await asyncio.create_subprocess_exec(sys.executable, *words, stdout=asyncio.subprocess.PIPE)
-        for _ in range(_ASKERS)
+        for _ in range(_PARTIES)
     ]
     told = await asyncio.gather(*(process.communicate() for process in processes))
     grants = [(asked, answered) for out, _ in told for asked, answered in json.loads(out)]
