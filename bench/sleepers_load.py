@@ -36,7 +36,7 @@ from stagepost.wiring import Engine, open_engine
 
 _LANE = "batch"
 _GROUP = 1_000
-_FILL_RATE = 500.0  # tasks a second that fall asleep at least
+_FAR = 30 * 86_400.0  # seconds: those by which it is measured how fast tasks fall asleep
 _MARGIN = 5.0  # seconds
 _WINDOW = 60.0  # seconds, for 100,000 tasks
 _BEFORE = 15.0  # seconds of the load before the window, at most
@@ -65,8 +65,12 @@ class Completions:
 async def measure(settings: Settings, sleepers: int, window: float) -> Figures:
     """How late they wake, and what the others notice."""
     ahead = min(_BEFORE, window)
-    begins = time.time() + sleepers / _FILL_RATE + _MARGIN + ahead
     async with _store(settings) as store:
+        begun = time.time()
+        some = min(_GROUP, sleepers)
+        await _fall_asleep(store, some, begun + _FAR, window)
+        needed = (time.time() - begun) * sleepers / some
+        begins = time.time() + 1.5 * needed + _MARGIN + ahead
         ends = await _fall_asleep(store, sleepers, begins, window)
     if time.time() > begins - ahead:
         raise SystemExit("the tasks fell asleep too slowly to be measured")

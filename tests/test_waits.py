@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from uuid_utils import uuid7
 
-from engine_kit.engine import ALL, finished, kinds, lines, reached, running
+from engine_kit.engine import ALL, finished, kinds, lines, reached, running, short
 from engine_kit.waiting_handlers import app
 from stagepost import gate, handler_waits
 from stagepost.signals import Signal
 from stagepost.task import Status, Task
-from stagepost.wiring import Engine
+from stagepost.testing import FakeClock
+from stagepost.wiring import Engine, open_engine
 
 
 async def send(engine: Engine, task_id: str, name: str, body: str, sender: str = "bob") -> Task:
@@ -188,3 +189,20 @@ async def test_a_drain_leaves_a_task_that_waits_waiting(tmp_path: Path) -> None:
         assert await engine.client.result(await finished(engine, task_id)) == "go"
     work = [line for line in lines(log) if line.startswith("begin")]
     assert work == ["begin 0", "begin 1", "begin 2"], "no step was wasted"
+
+
+async def test_months_pass_with_a_fake_clock(tmp_path: Path) -> None:
+    clock, log = FakeClock(), tmp_path / "log"
+    async with open_engine(short(tmp_path), app, clock=clock) as engine:
+        ask = {"log": str(log), "seconds": 90 * 86_400.0}
+        task_id = (await engine.client.submit("sleeper", ask)).task_id
+        until = clock.now() + 90 * 86_400_000
+        task = await waiting(engine, task_id)
+        assert task.wait is not None
+        assert (task.wait.kind, task.wait.until) == ("timer", until)
+        clock.advance(89 * 86_400)
+        await asyncio.sleep(0.1)
+        assert (await engine.store.get(task_id, ALL)).task.status is Status.WAITING
+        clock.advance(86_400)
+        assert await engine.client.result(await finished(engine, task_id)) == "after"
+    assert lines(log) == ["before", "run", "run", "after"]

@@ -79,7 +79,6 @@ class Context:
         self._journal = journal
         self._gate = gate
         self._runner = runner
-        self._waits = HandlerWaits(journal, gate, self._guard)
 
     @property
     def task_id(self) -> str:
@@ -230,7 +229,7 @@ class Context:
         end. `key` tells apart sleeps that run at the same time.
         """
         self._gate.used()
-        await self._waits.sleep(duration, key)
+        await self._waits().sleep(duration, key)
 
     async def wait_for(
         self,
@@ -248,7 +247,7 @@ class Context:
         role); others are refused.
         """
         self._gate.used()
-        return await self._waits.wait_for(name, timeout, approvers, key)
+        return await self._waits().wait_for(name, timeout, approvers, key)
 
     async def progress(self, percent: float, message: str = "") -> None:
         """Say how far the task is, from 0 to 100; what watchers see never goes down."""
@@ -281,8 +280,7 @@ class Context:
 
         When a handler raises, the steps that it has left in flight are finished and saved first.
         """
-        self.is_handler()
-        self._gate.used()
+        self._gate.is_handler()
         # Not reset: what the handler starts keeps them, and its asyncio task ends with it.
         CURRENT.set(Scope())
         SOURCE.set(self._journal)
@@ -316,7 +314,7 @@ class Context:
             except RateLimited as error:
                 # Not raised, or it would end the branches beside this one.
                 delay = park_delay(waits, error.retry_after, random.random())  # noqa: S311
-                await self._waits.limit(str(error), delay)
+                await self._waits().limit(str(error), delay)
         raise AssertionError("unreachable")
 
     async def _fly(self, call: "_Call", how: _How, start: ProgressNote | None) -> Any:
@@ -350,6 +348,10 @@ class Context:
             CURRENT.reset(token)
             for permit in scope.permits:
                 await permit.end()
+
+    def _waits(self) -> HandlerWaits:
+        # Made when it is needed: most handlers never wait.
+        return HandlerWaits(self._journal, self._gate, self._guard)
 
     async def _note(self, percent: float, message: str, step: str | None) -> None:
         self._gate.used()

@@ -17,9 +17,11 @@ All of it happens in the event loop of the handler; nothing here is shared betwe
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from types import TracebackType
 from typing import Final, Self
 
+from stagepost.branches import Branches
 from stagepost.waiting import MOST_BRANCHES, Condition
 
 GRACE: Final = 1.0
@@ -34,8 +36,8 @@ class Gate:
     """One claim's gate."""
 
     __slots__ = (
-        "_branches", "_flying", "_grace", "_handler", "_held", "_landings", "_moves", "_patient",
-        "_waits", "_when_idle", "closed", "ended", "parked", "unwinding", "when_all_wait",
+        "_branches", "_flying", "_handler", "_held", "_landings", "_patient", "_waits",
+        "_when_idle", "closed", "ended", "parked", "unwinding", "when_all_wait",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -48,11 +50,9 @@ class Gate:
         self._when_idle: Callable[[], None] | None = None
         self._patient = True
         self._landings: list[asyncio.Future[None]] = []
-        self._waits: dict[Wait, None] = {}
+        self._waits: dict[BranchWait, None] = {}
         self._handler = 0
-        self._branches: set[int] = set()
-        self._moves = 0
-        self._grace: asyncio.TimerHandle | None = None
+        self._branches: Branches | None = None  # most handlers never wait; theirs costs nothing
         self.when_all_wait: Callable[[], None] | None = None
         """Called once every branch waits; it has to unwind the handler."""
         self.parked: tuple[Condition, ...] = ()
@@ -74,13 +74,13 @@ class Gate:
 
     def waiting(
         self, condition: Condition, around: "Flight | None", *, brief: bool = False
-    ) -> "Wait":
+    ) -> "BranchWait":
         """The context in which a branch waits; `around` is the step that it stands in, if any.
 
         A brief wait is not worth a replay: while there is one the handler stays, unless its claim
         must end for another reason.
         """
-        return Wait(self, condition, around, brief=brief)
+        return BranchWait(self, condition, around, brief=brief)
 
     def is_handler(self) -> None:
         """The asyncio task that runs now is the handler's own, or acts for its thread."""
@@ -88,10 +88,9 @@ class Gate:
 
     def used(self) -> None:
         """The asyncio task that runs now uses the context: it is a branch of the handler."""
-        if len(self._branches) < 2:
-            branch = id(asyncio.current_task())
-            self._branches.add(0 if branch == self._handler else branch)
-        self._moves += 1
+        if self._branches is None:
+            self._branches = Branches()
+        self._branches.used(self._handler)
 
     def close(self, when_idle: Callable[[], None], *, patient: bool) -> None:
         """Hold whatever starts from now on; call back once nothing is in flight.
@@ -125,8 +124,8 @@ class Gate:
         """The handler has ended: whatever it left behind finds the gate shut for good."""
         self.closed = self.ended = True
         self._when_idle = self.when_all_wait = None
-        if self._grace is not None:
-            self._grace.cancel()
+        if self._branches is not None:
+            self._branches.end()
         for future in self._held:
             future.cancel()
         for wait in self._waits:
@@ -160,12 +159,12 @@ class Gate:
     def took_off(self) -> None:
         """One more is in flight."""
         self._flying += 1
-        self._moves += 1
+        self._moved()
 
     def landed(self) -> None:
         """One less is in flight."""
         self._flying -= 1
-        self._moves += 1
+        self._moved()
         if not self._flying:
             for landing in self._landings:
                 if not landing.done():
@@ -173,7 +172,7 @@ class Gate:
             self._landings.clear()
         self._look()
 
-    def waits(self, wait: "Wait") -> None:
+    def waits(self, wait: "BranchWait") -> None:
         """One more branch waits. Raises RuntimeError when too many do."""
         if len(self._waits) >= MOST_BRANCHES:
             raise RuntimeError(
@@ -181,38 +180,33 @@ class Gate:
                 "wait in a ctx.map, whose concurrency bounds them."
             )
         self._waits[wait] = None
-        self._moves += 1
+        self._moved()
         self._look()
 
-    def waits_no_more(self, wait: "Wait") -> None:
+    def waits_no_more(self, wait: "BranchWait") -> None:
         """One branch goes on."""
         self._waits.pop(wait, None)
-        self._moves += 1
+        self._moved()
         self._look()
 
+    def _moved(self) -> None:
+        if self._branches is not None:
+            self._branches.moved()
+
     def _look(self) -> None:
-        if self._is_idle() or self._all_wait:
+        if self._is_idle() or self._all_wait():
             asyncio.get_running_loop().call_soon(self._idle)
 
     def _idle(self) -> None:
         # Looked at again a moment later: a handler whose last step has just landed may return.
         if self._is_idle():
             self._stand_still(self._when_idle)
-        elif self._all_wait and len(self._branches) == 1:
-            self._stand_still(self.when_all_wait)
-        elif self._all_wait and self._grace is None:
-            self._wait_for_grace()
-
-    def _wait_for_grace(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._grace = loop.call_later(GRACE, self._look_after_grace, self._moves)
-
-    def _look_after_grace(self, moves: int) -> None:
-        self._grace = None
-        if self._all_wait and moves == self._moves:
-            self._stand_still(self.when_all_wait)
-        else:
-            self._look()
+        elif self._all_wait():
+            then = partial(self._stand_still, self.when_all_wait)
+            if self._branches is None:
+                then()
+            else:
+                self._branches.when_still(self._all_wait, then, GRACE)
 
     def _stand_still(self, then: Callable[[], None] | None) -> None:
         if not (self._held or self.unwinding):
@@ -220,7 +214,6 @@ class Gate:
         if then is not None:
             then()
 
-    @property
     def _all_wait(self) -> bool:
         if self.closed or self._flying or not self._waits:
             return False
@@ -231,7 +224,7 @@ class Gate:
         return self.closed and not self._flying and still
 
 
-class Wait(AbstractAsyncContextManager["Wait"]):
+class BranchWait(AbstractAsyncContextManager["BranchWait"]):
     """One branch that waits; while it does, the step that it stands in does not count as flying."""
 
     __slots__ = ("_around", "_gate", "_rest", "brief", "condition")

@@ -33,8 +33,14 @@ class Inline:
 class Hand:
     """One claim: its journal, its gate, and how to run a handler under them."""
 
-    def __init__(self, checkpoints: Mapping[str, NewStep] | None = None) -> None:
-        self.journal = MemoryJournal({}, checkpoints or {})
+    def __init__(
+        self,
+        checkpoints: Mapping[str, NewStep] | None = None,
+        signals: Mapping[str, Sequence[Any]] | None = None,
+        *,
+        skip_time: bool = True,
+    ) -> None:
+        self.journal = MemoryJournal({}, checkpoints or {}, signals, skip_time=skip_time)
         self.gate = Gate()
         facts = Facts("task-1", "acme", "ann", "a-type", 1, "0" * 32)
         self.context = Context(facts, self.journal, self.gate, Inline())

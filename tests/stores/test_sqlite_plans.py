@@ -9,13 +9,17 @@ import pytest
 
 from stagepost.outcome import Drained
 from stagepost.records import Filter, Idempotency, Scope
+from stagepost.signals import NewWait, Signal
 from stagepost.stores.sqlite.folder import DATABASE
 from stagepost.task import Status
 from support.fences import artifact
 from support.tasks import failed, succeeded, waiting
 from support.world import EVERYBODY, World, a_world, checkpoint, new_id, note, open_sqlite
 
-LARGE = "tasks|events|steps|pool|inputs|failures|tags|artifacts|uploads|blobs|idempotency"
+LARGE = (
+    "tasks|events|steps|pool|inputs|failures|tags|artifacts|uploads|blobs|idempotency|waits|signals"
+)
+WAIT = NewWait("wait_for go", "wait_for go", "hash", "go")
 WHOLE = re.compile(rf"SCAN ({LARGE}|[a-z])$")
 
 
@@ -46,6 +50,12 @@ async def live(world: World) -> None:
         await store.progress(claimed.lease, note(1))
         await store.checkpoint(claimed.lease, checkpoint(), note(2))
         await store.attach(claimed.lease, artifact())
+        await store.waits.sleep(claimed.lease, "sleep", 1.0)
+        await store.waits.listen(claimed.lease, WAIT)
+        for name in ("go", "stop"):
+            signal = Signal(new_id(), name, "1", "ada")
+            await store.waits.send(claimed.task_id, EVERYBODY, signal)
+        await store.waits.listen(claimed.lease, WAIT)
         await store.settle(claimed.lease, outcome)
         if outcome == Drained():
             await world.cancel(claimed.task_id)

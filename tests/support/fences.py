@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from stagepost.errors import LeaseLost
 from stagepost.outcome import Cancelled, Drained, Outcome
 from stagepost.records import Artifact
+from stagepost.signals import NewWait
 from stagepost.task import Lease, Status
 from support.tasks import failed, succeeded, waiting
 from support.world import ASKED, World, checkpoint, note, refused
@@ -34,9 +35,19 @@ def _settling(outcome: Outcome) -> Write:
     return lambda world, lease: world.store.settle(lease, outcome, note(77))
 
 
+async def _sleep(world: World, lease: Lease) -> None:
+    await world.store.waits.sleep(lease, "sleep", 1.0)
+
+
+async def _listen(world: World, lease: Lease) -> None:
+    await world.store.waits.listen(lease, NewWait("wait_for go", "wait_for go", "hash", "go"))
+
+
 WRITES: dict[str, Write] = {
     "checkpoint": lambda world, lease: world.store.checkpoint(lease, checkpoint("late"), note(77)),
     "progress": lambda world, lease: world.store.progress(lease, note(77)),
+    "sleep": _sleep,
+    "listen": _listen,
     "attach": lambda world, lease: world.store.attach(lease, artifact()),
     **{f"settle {name}": _settling(outcome) for name, outcome in OUTCOMES.items()},
 }

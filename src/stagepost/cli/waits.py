@@ -16,7 +16,8 @@ def waiting_text(wait: Mapping[str, Any] | None) -> str:
             return f"the next attempt is at {moment(until)}" if until else "the next attempt is due"
         case "timer":
             if name != "runAt":
-                return f"sleeps ({name}){then}"
+                of = "" if name == "sleep" else f" ({name})"
+                return f"sleeps{of} until {moment(until)}"
             return f"starts at {moment(until)}" if until else "waits for its time"
         case "limit":
             return f"waits for a limit: {name.rstrip('.')}{then}"

@@ -7,7 +7,7 @@ from stagepost import lifecycle
 from stagepost.lifecycle import Blame
 from stagepost.outcome import Failed
 from stagepost.records import Rescue
-from stagepost.stores.postgres import changes
+from stagepost.stores.postgres import changes, wakes
 from stagepost.stores.postgres.claiming import expired_if_queued
 from stagepost.stores.postgres.rows import MS
 from stagepost.stores.postgres.transaction import Transaction
@@ -48,8 +48,11 @@ RETURNING 1"""
 async def release_due(tx: Transaction, limit: int) -> int:
     """Tasks whose time has come."""
     async with tx.connection.transaction():
-        tasks = await changes.take(tx, _DUE, limit)
-        return await changes.change_each(tx, tasks.values(), lifecycle.due)
+        woken = await wakes.wake(tx, limit)
+        if woken >= limit:
+            return woken
+        tasks = await changes.take(tx, _DUE, limit - woken)
+        return woken + await changes.change_each(tx, tasks.values(), lifecycle.due)
 
 
 async def expire(tx: Transaction, task_ids: Sequence[str]) -> int:
