@@ -83,7 +83,7 @@ def _charge(rules: Mapping[str, Rule], name: str, units: int) -> Charge:
             f'There is no limit "{name}"; set it with `stagepost limits set {name} 100/1m` or in '
             "STAGEPOST_LIMITS."
         )
-    if units < 1:
+    if not isinstance(units, int) or units < 1:
         raise ValueError("The units of a limit are a whole number from 1.")
     if rule.limit.never_fits(units):
         raise NeverFits(

@@ -122,6 +122,7 @@ _weighted = [
     (6, _cause("listen", _which, _waits, st.booleans())),
     (2, _cause("park", _which)),
     (5, _cause("send", _which, *_signals)),
+    (2, _cause("free", _which)),
     (3, _cause("redrive", _which, _resumes, st.integers(1, 3))),
     (2, _cause("rescue", st.sampled_from([0.0, 0.0, 15.0]))),
     (3, _cause("cancel", _which, st.sampled_from(["ada", "bob"]))),

@@ -233,6 +233,16 @@ class Model:
         if resume.input is not None:
             self.inputs[task_id] = resume.input
 
+    def free(self, task_id: str) -> list[str]:
+        """A limit is free: who waits for one goes on."""
+        task = self.tasks[task_id]
+        limited = any(condition.kind == "limit" for condition in task.conditions)
+        change = lifecycle.woken(task, self.now) if limited else None
+        if change is None:
+            return []
+        self._apply(change)
+        return [task_id]
+
     def release_due(self) -> int:
         """Do what is due."""
         return self._each(lambda task: lifecycle.due(task, self.now))
