@@ -15,6 +15,7 @@ from bench import (
     dispatch,
     fanout,
     growth,
+    limits,
     machine,
     page,
     peer_environment,
@@ -43,9 +44,10 @@ BENCHMARKS: Mapping[str, Callable[[Session], Result]] = {
     "growth": growth.run,
     "sleepers": sleepers.run,
     "fanout": fanout.run,
+    "limits": limits.run,
 }
 NEED_PEERS = {"throughput", "postgres", "dispatch"}
-NEED_SERVICES = {"postgres", "sleepers", "fanout"}
+NEED_SERVICES = {"postgres", "sleepers", "fanout", "limits"}
 
 
 def main() -> None:

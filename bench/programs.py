@@ -76,3 +76,7 @@ SLEEPERS = Program("sleepers, embedded", "bench.sleepers_load", 100_000, 200)
 SLEEPERS_POSTGRES = Program(
     "sleepers, PostgreSQL", "bench.sleepers_load", 100_000, 200, words=("--postgres",)
 )
+
+# Limits, in seconds.
+LIMITS = Program("limits, memory", "bench.limits_load", 20, 2)
+LIMITS_POSTGRES = Program("limits, PostgreSQL", "bench.limits_load", 20, 2, words=("--postgres",))

@@ -10,6 +10,10 @@ import pytest
 from engine_kit.engine import events, finished, lines, note, reached, running
 from stagepost import App, Context, Retry
 from stagepost.limit import Limit
+from stagepost.limiter import Charge, Reservation
+from stagepost.limiters.account import Account
+from stagepost.limiters.memory import MemoryLimiter
+from stagepost.limiters.postgres import desk
 from stagepost.limiting import Limiting
 from stagepost.records import Scope
 from stagepost.task import CancelRequest, Status
@@ -75,6 +79,11 @@ async def for_an_hour(ctx: Context, request: str) -> None:
     await ctx.limit("hour")
 
 
+@app.task("sync-for-an-hour", timeout="30s")
+def sync_for_an_hour(ctx: Any, request: str) -> None:
+    ctx.limit("hour")
+
+
 @app.task("greedy", retry=Retry(attempts=1), timeout="30s")
 async def greedy(ctx: Context, request: str) -> None:
     match request:
@@ -137,9 +146,29 @@ async def test_a_long_wait_parks_the_task_and_it_goes_on_by_itself(
     assert lines(log).count("through") == 2
 
 
-async def test_a_task_that_waits_for_a_limit_can_be_cancelled(engine: Engine) -> None:
-    await finished(engine, await submit(engine, "for-an-hour"))
-    task = await submit(engine, "for-an-hour")
+async def test_a_task_that_is_parked_goes_on_as_soon_as_the_limit_is_free(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limiter = engine.limiting.limiter
+    # As if holds had lasted for an hour so far: it is told to come in an hour.
+    long = Account(usual_hold=3_600_000.0)
+    monkeypatch.setattr(desk, "_NEW", long.dump())
+    if isinstance(limiter, MemoryLimiter):
+        limiter._accounts["gpu"] = long
+    held = Reservation("somebody", [Charge(LIMITS["gpu"], 1)])
+    assert (await limiter.reserve(held)).granted
+    task = await submit(engine, "exclusive")
+    parked = await reached(engine, task, Status.WAITING)
+    assert parked.due_at is not None
+    assert parked.due_at > parked.created_at + 600_000
+    await limiter.settle(held)
+    assert (await finished(engine, task)).task.status is Status.COMPLETED
+
+
+@pytest.mark.parametrize("name", ["for-an-hour", "sync-for-an-hour"])
+async def test_a_task_that_waits_for_a_limit_can_be_cancelled(engine: Engine, name: str) -> None:
+    await finished(engine, await submit(engine, name))
+    task = await submit(engine, name)
     await reached(engine, task, Status.WAITING)
     cancelled = await engine.store.cancel(task, Scope(None), CancelRequest("ada"))
     assert cancelled.status is Status.CANCELLED

@@ -7,7 +7,7 @@ from typing import Final
 
 from stagepost.errors import Retryable, UnknownLimit
 from stagepost.limiter import Reservation, Verdict
-from stagepost.limiting import Limiting
+from stagepost.limiting import Limiting, place_in_line
 from stagepost.records import Claimed
 
 _log = logging.getLogger("stagepost.limiter")
@@ -34,7 +34,7 @@ class ClaimLimits:
             raise UnknownLimit("This engine has no limiter.")
         charges = await self._limiting.charges(wants)
         claim = self._claim
-        reservation = Reservation(f"{claim.task_id}/{place}", charges, claim.lease_id)
+        reservation = Reservation(place_in_line(claim.task_id, place), charges, claim.lease_id)
         if any(charge.limit.at_once is not None for charge in charges):
             # Noted before it is asked for: its answer may be lost.
             self._held[place] = reservation

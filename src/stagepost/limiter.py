@@ -98,6 +98,14 @@ class Limiter(Protocol):
         """
         ...
 
+    async def called(self) -> Sequence[str]:
+        """Wait for reservations that were told to come later and fit now; answers their ids.
+
+        Room is kept for them for a little while. One at a time may wait for this. A call may be
+        lost; they come by themselves at the time that they were told.
+        """
+        ...
+
     async def state(self, limits: Sequence[Limit]) -> Sequence[LimitState]:
         """How much is used of each of these. Raises LimiterUnavailable."""
         ...

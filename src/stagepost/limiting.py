@@ -15,6 +15,16 @@ _log = logging.getLogger("stagepost.limiter")
 _FRESH: Final = 1.0  # seconds for which what was read of the store holds
 
 
+def place_in_line(task_id: str, place: str) -> str:
+    """The id of a task's reservation; the same on every replay."""
+    return f"{task_id}/{place}"
+
+
+def task_of(reservation: str) -> str:
+    """The task of such an id."""
+    return reservation.partition("/")[0]
+
+
 class Rule(NamedTuple):
     """A limit, and where it was set."""
 
@@ -73,7 +83,7 @@ def _charge(rules: Mapping[str, Rule], name: str, units: int) -> Charge:
             f'There is no limit "{name}"; set it with `stagepost limits set {name} 100/1m` or in '
             "STAGEPOST_LIMITS."
         )
-    if units < 1:
+    if not isinstance(units, int) or units < 1:
         raise ValueError("The units of a limit are a whole number from 1.")
     if rule.limit.never_fits(units):
         raise NeverFits(

@@ -296,13 +296,13 @@ def _shared_limits(text: str) -> dict[str, Limit]:
             continue
         if not colon or name in limits:
             raise ValueError(
-                'STAGEPOST_LIMITS is read as "name:100/1m,other:2", each name once; 100/1m is '
-                "units in a window, 2 how many at once, 100/1m+2 both."
+                f"STAGEPOST_LIMITS is {text!r}; write name:100/1m,other:2, each name once: 100/1m "
+                "is units in a window, 2 how many at once, 100/1m+2 both."
             )
         try:
             limits[name] = Limit.parse(name, rule)
         except ValueError as error:
-            raise ValueError(f"STAGEPOST_LIMITS: {error}") from None
+            raise ValueError(f"STAGEPOST_LIMITS is {text!r}: {error}") from None
     return limits
 
 

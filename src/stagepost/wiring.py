@@ -28,6 +28,7 @@ from stagepost.limiters.memory import MemoryLimiter
 from stagepost.limiters.postgres import PostgresLimiter
 from stagepost.limiting import Limiting
 from stagepost.maintenance.families import Families
+from stagepost.maintenance.limit_waker import LimitWaker
 from stagepost.maintenance.planner import Planner
 from stagepost.maintenance.rescuer import Rescuer
 from stagepost.maintenance.scheduler import Scheduler
@@ -139,7 +140,8 @@ async def open_engine(
 
 @asynccontextmanager
 async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
-    loops = {"notifier": engine.notifier.run}
+    waker = LimitWaker(engine.limiting.limiter, engine.store, engine.clock)
+    loops = {"notifier": engine.notifier.run, "limit waker": waker.run}
     if Part.MAINTENANCE in engine.parts:
         loops["scheduler"] = Scheduler(engine.store, engine.clock).run
         loops["families"] = Families(engine.store, engine.clock).run

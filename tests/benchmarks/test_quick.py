@@ -22,6 +22,7 @@ TARGETS = {
     "growth": 1,
     "sleepers": 4,
     "fanout": 2,
+    "limits": 4,
 }
 
 

@@ -13,6 +13,7 @@ from typer.main import get_command
 from stagepost import App, Retry
 from stagepost.cli import app, run
 from stagepost.cli.exits import Exit
+from stagepost.limit import Limit
 from stagepost.settings import Limits, Settings, from_environment, names, server_url, unknown_names
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -91,6 +92,14 @@ def test_the_table_of_limits_is_read() -> None:
     assert changed.limits == Limits(files=3, wait_most=1.5)
 
 
+def test_limits_that_are_shared_are_read() -> None:
+    settings = from_environment({"STAGEPOST_LIMITS": "ocr/pages:100/1m+3, gpu:2"})
+    assert settings.shared_limits == {
+        "ocr/pages": Limit("ocr/pages", 100, 60, at_once=3),
+        "gpu": Limit("gpu", at_once=2),
+    }
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -101,6 +110,10 @@ def test_the_table_of_limits_is_read() -> None:
         ("STAGEPOST_LOG_LEVEL", "loud"),
         ("STAGEPOST_LIMIT_FILES", "0"),
         ("STAGEPOST_LIMIT_QUEUED_A_TENANT", "0"),
+        ("STAGEPOST_LIMITS", "gpu"),
+        ("STAGEPOST_LIMITS", "gpu:0"),
+        ("STAGEPOST_LIMITS", "gpu:fast"),
+        ("STAGEPOST_LIMITS", "gpu:1,gpu:2"),
         ("STAGEPOST_CONCURRENCY", "٣"),
         ("STAGEPOST_PROBE", "9090"),
         ("STAGEPOST_PROBE", "127.0.0.1:65536"),

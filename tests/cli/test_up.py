@@ -412,6 +412,8 @@ def test_a_part_that_is_not_here_is_refused_without_its_password(tmp_path: Path,
     ("words", "env", "code", "said"),
     [
         (("api",), {"STAGEPOST_BUS": "memory"}, 4, "STAGEPOST_BUS=memory"),
+        (("worker",), {"STAGEPOST_LIMITER": "memory"}, 4, "STAGEPOST_LIMITER=memory"),
+        (("up", "--port", "0"), {"STAGEPOST_LIMITER": "redis://x"}, 4, "STAGEPOST_LIMITER"),
         (("worker", "--lanes", "interactive,slow"), {}, 2, 'no lane "slow"'),
         (("worker", "--lanes", ","), {}, 2, "STAGEPOST_LANES has interactive, batch"),
         (("worker", "--probe", "9090"), {}, 2, "HOST:PORT"),

@@ -41,9 +41,8 @@ async def main(url: str, rule: str, seconds: float) -> None:
     limit = Limit.parse("hammered", rule)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    # Written to all of them at the same time, once each is ready.
-    begin = float(sys.stdin.readline())
-    await asyncio.sleep(max(0.0, begin - time.monotonic()))
+    await asyncio.to_thread(sys.stdin.readline)  # until all are
+    begin = time.monotonic()
     found = await asyncio.gather(*(take(limiter, limit, begin + seconds) for _ in range(LANES)))
     await limiter.close()
     told = sorted(grant for grants in found for grant in grants)

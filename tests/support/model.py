@@ -404,6 +404,16 @@ class Model:
         places = [(n, "~") for n, step in steps if name in {step.path, step.name}]
         return min([*places, *self.families.places(task_id, name)], default=None)
 
+    def free(self, task_id: str) -> list[str]:
+        """A limit is free: who waits for one goes on."""
+        task = self.tasks[task_id]
+        limited = any(condition.kind == "limit" for condition in task.conditions)
+        change = lifecycle.woken(task, self.now) if limited else None
+        if change is None:
+            return []
+        self._apply(change)
+        return [task_id]
+
     def release_due(self) -> int:
         """Do what is due."""
         return self._each(lambda task: lifecycle.due(task, self.now))

@@ -316,6 +316,12 @@ class Twins:
         call = self.world.store.waits.send(task_id, EVERYBODY, signal)
         await self.both([(call, partial(self.model.send, task_id, signal))])
 
+    async def free(self, which: int) -> None:
+        """A limit is free that one task may wait for."""
+        for task_id in self.task_ids(which, Status.WAITING):
+            woken = await self.world.store.limits.wake([task_id])
+            assert list(woken) == self.model.free(task_id)
+
     async def cancel(self, which: int, by: str) -> None:
         request = CancelRequest(by, "no need")
         for task_id in self.task_ids(which, Status.RUNNING if which else None):

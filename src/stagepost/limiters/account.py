@@ -1,7 +1,8 @@
 """The book of one limit: what was used when, what is held, who waits. Pure; instants in ms.
 
 Used units are kept in slices of a hundredth of the window, each as if all of it had been used at
-its last instant: so they count a little longer than they must, and never shorter.
+the end of its last instant: so they count a little longer than they must, and never shorter. An
+instant is a whole millisecond, in which something happened somewhere.
 """
 
 from collections.abc import Collection
@@ -14,7 +15,8 @@ from stagepost.limit import Limit
 from stagepost.limiter import MOST_WAITING, Charge, LimitState
 
 _SLICES: Final = 100
-_FIRST_GUESS: Final = 1_000.0  # ms that something is held, before there is experience
+_CALLED: Final = 10_000  # ms for which room is kept for one that was called
+_FIRST_GUESS: Final = 250.0  # ms that something is held, before there is experience
 _EXPERIENCE: Final = 8  # ends of holds over which that is averaged
 _TOLERANCE: Final = 1e-6  # units; what floating point may lose
 
@@ -23,13 +25,17 @@ Mark = tuple[int, str]
 
 
 class Ticket(NamedTuple):
-    """A place in line. It keeps room free from `counts_from` to `counts_until`."""
+    """A place in line. It keeps room free from `counts_from` to `counts_until`.
+
+    `away` is who was told to come back later, and was not called since.
+    """
 
     since: int
     units: int
     counts_from: int
     counts_until: int
     expires: int
+    away: bool = False
 
 
 class Hold(NamedTuple):
@@ -59,7 +65,7 @@ class Account:
             self._shift(now - self.moment)
         self.moment = now
         window = _window(limit)
-        self.slices = [part for part in self.slices if part[0] + window > now]
+        self.slices = [part for part in self.slices if part[0] + window >= now]
         self.tickets = {key: each for key, each in self.tickets.items() if each.expires > now}
         self._refill(limit, now)
 
@@ -122,6 +128,26 @@ class Account:
         if key in self.tickets or len(self.tickets) < MOST_WAITING:
             self.tickets[key] = ticket
 
+    def call_next(self, limit: Limit) -> list[str]:
+        """Call those first in line that are away though they fit now; room is kept for them."""
+        called: list[str] = []
+        ahead = 0
+        if limit.at_once is None or not self.tickets or self._held >= limit.at_once:
+            # A rate alone frees nothing before the time that they were told.
+            return called
+        in_line = sorted(self.tickets.items(), key=lambda item: (item[1].since, item[0]))
+        for key, ticket in in_line:
+            if self.fits_at(limit, ticket.units, ahead) > self.moment:
+                break
+            ahead += ticket.units
+            if ticket.away:
+                until = self.moment + _CALLED
+                self.tickets[key] = ticket._replace(
+                    counts_from=self.moment, counts_until=until, away=False
+                )
+                called.append(key)
+        return called
+
     def state(self, name: str) -> LimitState:
         """What the outside is told."""
         used = sum(units for _, units in self.slices)
@@ -147,7 +173,7 @@ class Account:
         for last, used in self.slices:
             if over <= 0:
                 break
-            at, over = last + window, over - used
+            at, over = last + window + 1, over - used
         return at + rounds * window
 
     def _credit_fits(self, limit: Limit, units: int, ahead: int) -> int:
@@ -160,10 +186,19 @@ class Account:
         return self.moment + int(lacks * _window(limit) / limit.units) + 1
 
     def _hold_fits(self, most: int, units: int) -> int:
-        over = self._held + units - most
-        if over <= 0:
-            return self.moment
-        return self.moment + max(1, round(over / most * self.usual_hold))
+        rounds = (units - 1) // most
+        over = self._held + units - rounds * most - most
+        at = self.moment
+        for hold in sorted(self.holds.values(), key=lambda hold: hold.since):
+            if over <= 0:
+                break
+            at, over = max(at, self._likely_end(hold)), over - hold.units
+        return at + round(rounds * self.usual_hold)
+
+    def _likely_end(self, hold: Hold) -> int:
+        # As long as they usually take; one that has taken longer may take half as long again.
+        took = self.moment - hold.since
+        return self.moment + max(1, round(max(self.usual_hold - took, took / 2)))
 
     def _refill(self, limit: Limit, now: int) -> None:
         if limit.burst is None or limit.units is None:
@@ -180,12 +215,11 @@ class Account:
         self.credit_at += by
         self.holds = {key: hold._replace(since=hold.since + by) for key, hold in self.holds.items()}
         self.tickets = {
-            key: Ticket(
-                each.since + by,
-                each.units,
-                each.counts_from + by,
-                each.counts_until + by,
-                each.expires + by,
+            key: each._replace(
+                since=each.since + by,
+                counts_from=each.counts_from + by,
+                counts_until=each.counts_until + by,
+                expires=each.expires + by,
             )
             for key, each in self.tickets.items()
         }

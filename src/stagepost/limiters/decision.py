@@ -1,6 +1,6 @@
 """Whether a reservation is granted, by the books of its limits. Pure; instants in ms."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from stagepost.limiter import Reservation, Verdict
@@ -79,7 +79,7 @@ def _ticket(asked: Asked, mark: Mark, units: int, now: int, likely: int) -> Tick
     if likely - now <= asked.patience:
         # It stands in line: room is kept for it as long as it does.
         return Ticket(mark[0], units, now, now + asked.patience + _STEP, remembered)
-    return Ticket(mark[0], units, likely, likely + _GRACE, remembered)
+    return Ticket(mark[0], units, likely, likely + _GRACE, remembered, away=True)
 
 
 def _mark(accounts: Accounts, reservation: Reservation, now: int) -> Mark:
@@ -89,6 +89,12 @@ def _mark(accounts: Accounts, reservation: Reservation, now: int) -> Mark:
         if (ticket := accounts[charge.limit.name].tickets.get(reservation.id)) is not None
     ]
     return (min(places, default=now), reservation.id)
+
+
+def call_next(accounts: Accounts, reservations: Iterable[Reservation]) -> list[str]:
+    """Whom to call now that these reservations have been dealt with; ids."""
+    limits = {charge.limit.name: charge.limit for each in reservations for charge in each.charges}
+    return [key for name, limit in limits.items() for key in accounts[name].call_next(limit)]
 
 
 def leave(accounts: Accounts, reservation: Reservation) -> None:

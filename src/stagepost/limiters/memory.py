@@ -11,7 +11,7 @@ from stagepost.limiter import LimitState, Reservation, Verdict
 from stagepost.limiters import decision
 from stagepost.limiters.account import Account
 from stagepost.limiters.decision import Asked, Decision
-from stagepost.limiters.patience import Bells
+from stagepost.limiters.patience import Bells, Calls
 
 _HOLDER = "this process"
 
@@ -24,6 +24,7 @@ class MemoryLimiter:
         self._lock = threading.Lock()
         self._accounts: defaultdict[str, Account] = defaultdict(Account)
         self._bells = Bells()
+        self._calls = Calls()
 
     async def reserve(self, reservation: Reservation, *, patience: float = 0.0) -> Verdict:
         """Take all charges, or say when."""
@@ -39,14 +40,18 @@ class MemoryLimiter:
             # Nothing is granted and then cancelled: nobody waits between the two.
             with self._lock:
                 decision.leave(self._accounts, reservation)
-            self._bells.ring()
+            self._freed(reservation)
             raise
 
     async def settle(self, reservation: Reservation) -> None:
         """The work is done."""
         with self._lock:
             decision.release(self._accounts, reservation, self._now())
-        self._bells.ring()
+        self._freed(reservation)
+
+    async def called(self) -> Sequence[str]:
+        """Who fits now, and is away."""
+        return await self._calls.take()
 
     async def state(self, limits: Sequence[Limit]) -> Sequence[LimitState]:
         """How much is used."""
@@ -58,6 +63,14 @@ class MemoryLimiter:
 
     async def close(self) -> None:
         """It goes with the process."""
+
+    def _freed(self, reservation: Reservation) -> None:
+        with self._lock:
+            for charge in reservation.charges:
+                self._accounts[charge.limit.name].catch_up(charge.limit, self._now())
+            called = decision.call_next(self._accounts, [reservation])
+        self._bells.ring()
+        self._calls.put(called)
 
     def _state(self, limit: Limit) -> LimitState:
         account = self._accounts[limit.name]

@@ -2,11 +2,14 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final
 
 from stagepost.clock import Clock
 from stagepost.limiter import Verdict
 from stagepost.limiters.decision import Decision
+
+_MOST_CALLED: Final = 10_000
 
 
 class Bells:
@@ -43,6 +46,37 @@ class Bells:
         finally:
             with self._lock:
                 del self._waiting[event]
+
+
+class Calls:
+    """Reservations that fit now and whose askers are away; put from any thread, taken by one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ids: dict[str, None] = {}
+        self._taker: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+
+    def put(self, ids: Iterable[str]) -> None:
+        """Call them; beyond what is kept they come at the time that they were told."""
+        with self._lock:
+            for each in ids:
+                if len(self._ids) < _MOST_CALLED:
+                    self._ids[each] = None
+            if self._ids and self._taker is not None and not self._taker[0].is_closed():
+                loop, event = self._taker
+                loop.call_soon_threadsafe(event.set)
+
+    async def take(self) -> Sequence[str]:
+        """Wait until somebody is called, and answer all of them."""
+        event = asyncio.Event()
+        with self._lock:
+            self._taker = (asyncio.get_running_loop(), event)
+            if self._ids:
+                event.set()
+        await event.wait()
+        with self._lock:
+            ids, self._ids, self._taker = tuple(self._ids), {}, None
+        return ids
 
 
 async def _either(event: asyncio.Event, clock: Clock, seconds: float) -> None:

@@ -23,3 +23,7 @@ class LimitRules(Protocol):
     async def drop(self, name: str) -> None:
         """Take a limit away. Raises NotFound."""
         ...
+
+    async def wake(self, task_ids: Sequence[str]) -> Sequence[str]:
+        """Tasks of these that wait for a limit go back to their lane; answers which did."""
+        ...

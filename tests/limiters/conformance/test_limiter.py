@@ -164,5 +164,20 @@ async def test_from_many_event_loops_at_once(world: World) -> None:
     assert await world.state(many) == ("many", 50, 0, 0)
 
 
+async def test_who_was_told_to_come_later_is_called_when_there_is_room(world: World) -> None:
+    one = Limit("one", at_once=1)
+    assert (await world.ask(one, key="holder")).granted
+    await world.move(60)
+    assert not (await world.ask(one, key="task-1/later", patience=5)).granted
+    calling = asyncio.ensure_future(world.limiter.called())
+    await asyncio.sleep(0.05)
+    assert not calling.done()
+    await world.end(one, "holder")
+    assert list(await asyncio.wait_for(calling, 10)) == ["task-1/later"]
+    await world.move(0.001)
+    assert not (await world.ask(one, key="new")).granted
+    assert (await world.ask(one, key="task-1/later")).granted
+
+
 async def test_it_can_be_asked_whether_it_can_be_asked(world: World) -> None:
     await world.limiter.ping()

@@ -4,9 +4,12 @@ import pytest
 
 from stagepost.errors import Conflict, NotFound
 from stagepost.limit import Limit
+from stagepost.outcome import Waiting
 from stagepost.stores.postgres import limits as in_postgres
 from stagepost.stores.sqlite import limits as in_sqlite
-from support.world import World, refused
+from stagepost.task import Status
+from stagepost.waiting import LimitFree, TimeComes
+from support.world import World, new_id, refused
 
 PAGES = Limit("ocr/pages", 10**9, 0.5, burst=12)
 GPU = Limit("gpu", at_once=2)
@@ -33,6 +36,18 @@ async def test_one_that_is_taken_away_is_gone(world: World) -> None:
     await world.store.limits.drop("gpu")
     assert await world.store.limits.all() == []
     assert "gpu" in str(await refused(world.store.limits.drop("gpu"), NotFound))
+
+
+async def test_tasks_that_wait_for_a_limit_are_woken_and_no_others(world: World) -> None:
+    limited = await world.settled(Waiting((LimitFree("gpu", 600.0),)))
+    asleep = await world.settled(Waiting((TimeComes("sleep", world.clock.now() + 10**6),)))
+    runs = (await world.running()).task_id
+    woken = await world.store.limits.wake([asleep, limited, runs, new_id(), "no id"])
+    assert list(woken) == [limited]
+    assert await world.status(limited) is Status.QUEUED
+    assert await world.status(asleep) is Status.WAITING
+    assert (await world.last(limited))["reason"] == "woken"
+    assert list(await world.store.limits.wake([limited])) == []
 
 
 async def test_their_number_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from stagepost.limit import Limit
 from stagepost.limiter import LimitState, Reservation, Verdict
 from stagepost.limiters.account import Account
 from stagepost.limiters.decision import Decision
-from stagepost.limiters.patience import Bells
+from stagepost.limiters.patience import Bells, Calls
 from stagepost.limiters.postgres import schema
 from stagepost.limiters.postgres.desk import Desk
 from stagepost.limiters.postgres.line import (
@@ -55,8 +55,9 @@ class PostgresLimiter:
         self._holder = str(uuid7())
         digest = hashlib.sha256(address.schema.encode()).hexdigest()[:16]
         self._channel = f"stagepost_limiter_{digest}"
-        self._desk = Desk(self._holder, self._channel, lease)
         self._bells = Bells()
+        self._calls = Calls()
+        self._desk = Desk(self._holder, self._channel, lease, self._calls.put)
         self._connection: Connection | None = None
         self._using = asyncio.Lock()
         self._serving: asyncio.Task[None] | None = None
@@ -92,6 +93,10 @@ class PostgresLimiter:
     async def settle(self, reservation: Reservation) -> None:
         """The work is done."""
         await self._at_home(lambda: self._settle(reservation))
+
+    async def called(self) -> Sequence[str]:
+        """Who fits now, and is away."""
+        return await self._calls.take()
 
     async def state(self, limits: Sequence[Limit]) -> Sequence[LimitState]:
         """How much is used."""

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -37,20 +37,31 @@ class Batch:
     unused: dict[str, tuple[Reservation, int]] = field(default_factory=dict)
 
     @property
-    def names(self) -> list[str]:
-        """The limits that it is about, in the order in which they are locked."""
-        reservations = [
-            *(question.asked.reservation for question in self.questions),
+    def reservations(self) -> list[Reservation]:
+        """All that it is about; the limits of questions are the newest."""
+        return [
             *self.ended.values(),
             *(reservation for reservation, _ in self.unused.values()),
+            *(question.asked.reservation for question in self.questions),
         ]
-        return sorted({charge.limit.name for each in reservations for charge in each.charges})
+
+    @property
+    def names(self) -> list[str]:
+        """The limits that it is about, in the order in which they are locked."""
+        return sorted({charge.limit.name for each in self.reservations for charge in each.charges})
 
 
 class Desk:
     """Lives in one event loop, in which all its methods are called."""
 
-    def __init__(self, holder: str, channel: str, lease: float) -> None:
+    def __init__(
+        self,
+        holder: str,
+        channel: str,
+        lease: float,
+        call: Callable[[Sequence[str]], None],
+    ) -> None:
+        self._call = call
         self._holder = holder
         self._channel = channel
         self._half_lease = int(lease * 500)
@@ -144,10 +155,15 @@ class Desk:
             accounts = await self._accounts(connection, names)
             now, living = await connection.fetchrow(schema.MOMENT, self._half_lease)
             decisions = _decided(batch, accounts, now, {*living, self._holder})
+            called = decision.call_next(accounts, batch.reservations)
             texts = [accounts[name].dump() for name in names]
-            await connection.execute(schema.KEEP, names, texts)
-            if (batch.ended or batch.unused) and _somebody_waits(accounts, names):
+            freed = bool(batch.ended or batch.unused)
+            durable = freed or any(each.verdict.granted for each in decisions)
+            keep = schema.KEEP if durable else schema.KEEP_LIGHTLY
+            await connection.execute(keep, names, texts)
+            if freed and _somebody_waits(accounts, names):
                 await connection.execute(schema.RING, self._channel)
+        self._call(called)
         for question, answer in zip(batch.questions, decisions, strict=True):
             self._tell(question, answer, now)
 
@@ -174,8 +190,11 @@ class Desk:
 def _decided(
     batch: Batch, accounts: dict[str, Account], now: int, living: Collection[str]
 ) -> list[Decision]:
-    for account in accounts.values():
-        account.bury(living)
+    for reservation in batch.reservations:
+        for charge in reservation.charges:
+            account = accounts[charge.limit.name]
+            account.bury(living)
+            account.catch_up(charge.limit, now)
     for reservation, at in batch.unused.values():
         decision.give_back(accounts, reservation, at)
     for reservation in batch.ended.values():

@@ -45,6 +45,10 @@ KEEP: Final = """
 UPDATE limiter_accounts AS account SET state = new.state
 FROM unnest($1::text[], $2::text[]) AS new(name, state) WHERE account.name = new.name"""
 
+KEEP_LIGHTLY: Final = f"{KEEP} AND set_config('synchronous_commit', 'off', true) = 'off'"
+"""The same where nothing was granted or freed: all that a crash of the database can take of it is a
+place in line, so the commit waits for no disk."""
+
 SPARE: Final = """
 WITH moment AS (SELECT limiter_now() AS now),
      heard AS (SELECT max(renewed_at) AS last FROM limiter_holders)

@@ -5,9 +5,11 @@ from typing import Final
 
 from stagepost.errors import NotFound
 from stagepost.limit import MOST_LIMITS, Limit
-from stagepost.stores.limits import too_many_limits
+from stagepost.stores.limits import freed, too_many_limits
+from stagepost.stores.postgres import changes
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
+from stagepost.stores.postgres.rows import known
 from stagepost.stores.postgres.transaction import Transaction
 
 _ALL: Final = "SELECT name, units, seconds, burst, at_once FROM limits ORDER BY name"
@@ -38,6 +40,19 @@ class PostgresLimits:
     async def drop(self, name: str) -> None:
         """Take a limit away."""
         await self._engine.change(lambda tx: _drop(tx, name))
+
+    async def wake(self, task_ids: Sequence[str]) -> Sequence[str]:
+        """Tasks that wait for a limit go on."""
+        return await self._engine.change(lambda tx: _wake(tx, task_ids))
+
+
+async def _wake(tx: Transaction, task_ids: Sequence[str]) -> Sequence[str]:
+    async with tx.connection.transaction():
+        tasks = await changes.lock(tx, filter(known, task_ids))
+        found = [(task, freed(task, tx.moment.last)) for task in tasks.values()]
+        pairs = [(task, change) for task, change in found if change is not None]
+        await changes.save(tx, pairs)
+    return [task.id for task, _ in pairs]
 
 
 async def _all(connection: Backend) -> Sequence[Limit]:

@@ -6,7 +6,8 @@ import apsw
 
 from stagepost.errors import Conflict, NotFound
 from stagepost.limit import MOST_LIMITS, Limit
-from stagepost.stores.limits import too_many_limits
+from stagepost.stores.limits import freed, too_many_limits
+from stagepost.stores.sqlite import changes
 from stagepost.stores.sqlite.intents import Kind
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.transaction import Transaction
@@ -32,6 +33,18 @@ class SqliteLimits:
     async def drop(self, name: str) -> None:
         """Take a limit away."""
         await self._writer.call(Kind.CHANGE, _drop, name)
+
+    async def wake(self, task_ids: Sequence[str]) -> Sequence[str]:
+        """Tasks that wait for a limit go on."""
+        woken: Sequence[str] = await self._writer.call(Kind.CHANGE, _wake, task_ids)
+        return woken
+
+
+def _wake(tx: Transaction, arguments: list[Sequence[str]]) -> Sequence[Sequence[str]]:
+    return [
+        [task_id for task_id in task_ids if changes.apply_each(tx, [task_id], freed)]
+        for task_ids in arguments
+    ]
 
 
 def _all(connection: apsw.Connection) -> Sequence[Limit]:
