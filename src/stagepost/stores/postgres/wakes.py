@@ -1,8 +1,8 @@
 """Tasks whose wait ends with time, in bulk: what `lifecycle.woken` does to each, in one statement.
 
 A hundred thousand may sleep until the same minute, and one row at a time they would be late. Those
-with an explicit deadline, which may have passed, or with a concurrency key, for which they line up, go
-the lifecycle's way like everything else.
+with an explicit deadline, which may have passed, or with a concurrency key, for which they line up,
+go the lifecycle's way like everything else.
 """
 
 from typing import Final
