@@ -290,6 +290,7 @@ class Model:
         change = lifecycle.woken(task, self.now) if wakes(task, signal, waits) else None
         if change is not None:
             self._apply(change)
+            self.hand_over()
 
     def settle(self, lease: Lease, outcome: Outcome, note: ProgressNote | None) -> None:
         """End a claim."""
@@ -324,6 +325,7 @@ class Model:
             found = lifecycle.children_changed(parent, batch, self.now)
             if found is not None:
                 self._apply(found)
+        self.hand_over()
 
     def _settle(self, task: Task, outcome: Outcome) -> None:
         batches = self.families.of(task.id)
@@ -414,6 +416,7 @@ class Model:
         if change is None:
             return []
         self._apply(change)
+        self.hand_over()
         return [task_id]
 
     def release_due(self) -> int:
