@@ -77,7 +77,7 @@ class Model:
     families: Families = field(default_factory=Families)
     holders: set[str] = field(default_factory=set)
     keys: dict[str, tuple[str, str, str]] = field(default_factory=dict)
-    requests: dict[str, tuple[str, str, int]] = field(default_factory=dict)
+    requests: dict[tuple[str, str], tuple[str, str, int]] = field(default_factory=dict)
     now: int = 0
 
     def pool(self, lane: str) -> list[Task]:
@@ -177,9 +177,9 @@ class Model:
         return alive[0] if alive else None
 
     def _earlier(self, new: NewTask) -> Submitted | None:
-        if new.idempotency is None or new.idempotency.key not in self.requests:
+        if new.idempotency is None or (new.tenant, new.idempotency.key) not in self.requests:
             return None
-        fingerprint, task_id, at = self.requests[new.idempotency.key]
+        fingerprint, task_id, at = self.requests[new.tenant, new.idempotency.key]
         if at < self.now - _KEPT:
             return None
         if fingerprint != new.idempotency.fingerprint:
@@ -189,7 +189,7 @@ class Model:
     def _answered(self, new: NewTask | None, task_id: str, *, replayed: bool) -> Submitted:
         if new is not None and new.idempotency is not None:
             key = new.idempotency
-            self.requests[key.key] = (key.fingerprint, task_id, self.now)
+            self.requests[new.tenant, key.key] = (key.fingerprint, task_id, self.now)
         task = self.tasks[task_id]
         lane = task.lane if replayed else ""
         return Submitted(task_id, task.status, task.created_at, replayed, lane)
