@@ -102,14 +102,31 @@ def _server(scratch: Path, app: str) -> Iterator[Server]:
     """A server on a free port."""
     words = ["up", "--port", "0", "--data", str(scratch / "data")]
     command = [sys.executable, "-P", "-m", "stagepost", *words, *(["--app", app] if app else [])]
-    with (scratch / "out").open("wb") as out, (scratch / "log").open("wb") as log:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=log, env=_environment()
-        )
-    try:
+    with contextlib.ExitStack() as undo:
+        # A signal inside Popen would leave a server that nobody knows of.
+        with _later(signal.SIGINT, signal.SIGTERM):
+            with (scratch / "out").open("wb") as out, (scratch / "log").open("wb") as log:
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=out, stderr=log, env=_environment()
+                )
+            undo.callback(_end, process)
         yield Server(_ready(process, scratch), process.pid)
+
+
+@contextlib.contextmanager
+def _later(*numbers: signal.Signals) -> Iterator[None]:
+    """Signals that arrive in the block interrupt at its end, when it has ended well."""
+    arrived: list[int] = []
+    before = {
+        each: signal.signal(each, lambda number, _: arrived.append(number)) for each in numbers
+    }
+    try:
+        yield
     finally:
-        _end(process)
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    if arrived:
+        raise KeyboardInterrupt
 
 
 def _environment() -> dict[str, str]:

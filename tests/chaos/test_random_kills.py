@@ -5,6 +5,8 @@ import signal
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from chaos.checker import history
 from chaos.recorder import Life, Recorder
 from chaos.scenes import TIMES, answered, proven, seeded, submit
@@ -12,6 +14,7 @@ from chaos.scenes import TIMES, answered, proven, seeded, submit
 TASKS = 1_000 * TIMES
 
 
+@pytest.mark.timeout(900)
 async def test_a_thousand_tasks_under_random_kills(tmp_path: Path) -> None:
     rng, recorder = seeded("random kills"), Recorder(tmp_path)
     number = 0

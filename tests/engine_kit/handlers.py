@@ -173,7 +173,7 @@ def sync(ctx: Any, request: Ask) -> Any:
     return ctx.step("pid", pid_of)
 
 
-@app.task("sync-hang", retry=Retry(attempts=1), timeout=1)
+@app.task("sync-hang", retry=Retry(attempts=1), timeout=5)
 def sync_hang(ctx: Any, request: Ask) -> None:
     hang(request.log)
 
