@@ -16,7 +16,7 @@ from stagepost.child.frames import RunHandler, has_name, name_of
 from stagepost.child.process import ChildDied, Children
 from stagepost.claim_journal import ClaimJournal, inline, insist
 from stagepost.context import Context, Facts
-from stagepost.errors import LeaseLost, Retryable, Terminal
+from stagepost.errors import CodeChanged, LeaseLost, Retryable, Terminal
 from stagepost.failure import REACTIONS, Failure, FailureKind, Then, classify
 from stagepost.lifecycle import died
 from stagepost.outcome import Drained, Failed, Outcome, Succeeded, Waiting
@@ -99,6 +99,7 @@ class Executor:
         claim = running.claim
         task_type = self._app.types[claim.type]
         try:
+            _check_version(claim, task_type)
             if task_type.killable or (claim.lost_claims and _can_be_alone(claim, task_type)):
                 outcome = await self._in_child(running, journal, task_type)
             else:
@@ -186,6 +187,15 @@ class Executor:
             _log.warning("%s", error, extra=_marks(claim))
 
 
+def _check_version(claim: Claimed, task_type: TaskType) -> None:
+    # No store gives such a task; to run it all the same would mix two versions' steps.
+    if claim.code_version not in task_type.versions:
+        raise CodeChanged(
+            f"The task was begun with version {claim.code_version} of {claim.type}, which this "
+            "worker does not run. Redrive it fresh, or start a worker that accepts this version."
+        )
+
+
 def _executes(running: Running) -> bool:
     """Whether its own asyncio task is what the event loop executes at this moment."""
     try:
@@ -216,7 +226,15 @@ def reaction(claim: Claimed, task_type: TaskType, failure: Failure) -> Outcome:
 
 
 def _facts(claim: Claimed) -> Facts:
-    return Facts(claim.task_id, claim.tenant, claim.user, claim.type, claim.attempt, claim.trace_id)
+    return Facts(
+        claim.task_id,
+        claim.tenant,
+        claim.user,
+        claim.type,
+        claim.attempt,
+        claim.trace_id,
+        claim.code_version,
+    )
 
 
 def _marks(claim: Claimed) -> dict[str, str]:

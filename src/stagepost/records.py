@@ -4,11 +4,17 @@ The records on the path of every task are named tuples, since they are built ten
 times a second; the others are dataclasses.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from stagepost.choice import LaneTurns
 from stagepost.task import CancelRequest, Lease, Payload, Status, Task
+
+Versions = Mapping[str, tuple[int, ...]]
+"""By type: the versions of its code that a worker runs, its own first."""
+
+FIRST_VERSION: Final = (1,)
 
 
 class Idempotency(NamedTuple):
@@ -84,6 +90,10 @@ class Claimed(NamedTuple):
     trace_id: str
     seq: int
     input: str
+    code_version: int = 1
+    upload_bytes: int = 0
+    age: int = 0
+    """Milliseconds since its first claim."""
 
     @property
     def lease(self) -> Lease:
@@ -149,7 +159,11 @@ class FailureRecord:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
-    """One life of a worker process: a new id at each start."""
+    """One life of a worker process: a new id at each start.
+
+    `versions` says which versions of a type's code it runs, its own first; where nothing is said it
+    is version 1.
+    """
 
     id: str
     name: str
@@ -161,6 +175,13 @@ class WorkerRecord:
     running: int = 0
     started_at: int = 0
     beat_at: int = 0
+    versions: Versions = field(default_factory=dict)
+
+    def takes(self, lane: str, type_name: str, code_version: int = 0) -> bool:
+        """Whether it claims such tasks; a task without a version is anybody's."""
+        served = self.versions.get(type_name, FIRST_VERSION)
+        known = code_version == 0 or code_version in served
+        return lane in self.lanes and type_name in self.types and known
 
 
 class Beat(NamedTuple):
@@ -172,12 +193,28 @@ class Beat(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a worker asks for: free slots, whose turn it is among its lanes, types it can run."""
+    """What a worker asks for: free slots, whose turn it is among its lanes, types it can run.
+
+    `versions` is that of WorkerRecord.
+    """
 
     worker_id: str
     slots: int
     turns: LaneTurns
     types: tuple[str, ...]
+    versions: Versions = field(default_factory=dict)
+
+    def own_versions(self) -> list[int]:
+        """The version of the code of each of `types`, with which an unstamped task begins."""
+        return [self.versions.get(name, FIRST_VERSION)[0] for name in self.types]
+
+    def stamps(self) -> list[str]:
+        """Each "type/version" that a stamped task may have."""
+        return [
+            f"{name}/{version}"
+            for name in self.types
+            for version in self.versions.get(name, FIRST_VERSION)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +288,16 @@ class LaneRecord:
     oldest_pooled_at: int | None = None
     arrivals: int = 0
     completions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """Queued tasks of one type that were begun with one version of its code; `count` may stop."""
+
+    lane: str
+    type: str
+    code_version: int
+    count: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -19,6 +19,8 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 _TYPE: Final = re.compile(r"[a-z][a-z0-9-]{0,62}")
 _LANE: Final = re.compile(r"[a-z][a-z0-9-]{0,62}")
+_LAST_VERSION: Final = 1_000_000
+_MOST_ACCEPTED: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class TaskType:
     input_class: type[BaseModel] | None
     output: TypeAdapter[Any] | None
     output_class: type[BaseModel] | None
+    versions: tuple[int, ...] = (1,)
+    """Of its code: its own first, then the others whose tasks it can finish."""
 
     def parse(self, value: Any, known: Known | None = None) -> Any:
         """A caller's input, validated. Raises Invalid, naming each field at fault.
@@ -165,6 +169,8 @@ class App:
         deadline: float | str = "24h",
         retry: Retry | None = None,
         cpu: bool = False,
+        version: int = 1,
+        accepts: Iterable[int] = (),
     ) -> Callable[[Handler], Handler]:
         """Register the decorated function as the handler of a type.
 
@@ -172,6 +178,10 @@ class App:
         time of one claim; `deadline` the time from submit until the task must be done. A sync
         handler, and with `cpu=True` any, runs in a process of its own that can be killed; it must
         stand at the top level of its module.
+
+        `version` is raised when a change of the handler would not fit the saved steps of tasks that
+        are in the middle. A task keeps the version that first claimed it, and is taken only by
+        workers whose `version` or `accepts` has it.
         """
 
         def register(handler: Handler) -> Handler:
@@ -184,6 +194,8 @@ class App:
                     deadline=deadline,
                     retry=retry,
                     cpu=cpu,
+                    version=version,
+                    accepts=accepts,
                 )
             )
             return handler
@@ -194,6 +206,11 @@ class App:
     def types(self) -> Mapping[str, TaskType]:
         """The registered types by name."""
         return self._types
+
+    @property
+    def versions(self) -> Mapping[str, tuple[int, ...]]:
+        """By type: the versions of its code that run here, its own first."""
+        return {name: task_type.versions for name, task_type in self._types.items()}
 
     def get(self, name: str) -> TaskType:
         """A type. Raises UnknownType."""
@@ -223,6 +240,8 @@ def describe(
     deadline: float | str = "24h",
     retry: Retry | None = None,
     cpu: bool = False,
+    version: int = 1,
+    accepts: Iterable[int] = (),
 ) -> TaskType:
     """A type with this handler. Raises ValueError and TypeError for what can't be one."""
     if not _TYPE.fullmatch(name):
@@ -250,7 +269,20 @@ def describe(
         input_class=_model(annotation),
         output=None if returns in _UNTYPED else _adapter(handler, returns),
         output_class=_model(returns),
+        versions=_versions(name, version, accepts),
     )
+
+
+def _versions(name: str, version: int, accepts: Iterable[int]) -> tuple[int, ...]:
+    others = sorted(set(accepts) - {version})
+    for each in (version, *others):
+        if type(each) is not int or not 1 <= each <= _LAST_VERSION:
+            raise ValueError(
+                f'"{each}" is no version of {name}: use whole numbers from 1 to {_LAST_VERSION}.'
+            )
+    if len(others) > _MOST_ACCEPTED:
+        raise ValueError(f"{name} accepts more than {_MOST_ACCEPTED} versions; drop the oldest.")
+    return (version, *others)
 
 
 def _annotations(handler: Callable[..., Any]) -> tuple[Any, Any]:

@@ -38,6 +38,7 @@ class Slots:
         """By task id: the claims whose handlers have not ended."""
         self._types = app.types
         self._names = tuple(app.types)
+        self._versions = app.versions
         self._store = store
         self._executor = executor
         self._turns = LaneTurns(weights)
@@ -99,7 +100,7 @@ class Slots:
             running.unwind()
 
     async def _claim(self, free: int) -> None:
-        demand = Demand(self.worker_id, free, self._turns, self._names)
+        demand = Demand(self.worker_id, free, self._turns, self._names, self._versions)
         for claim in await self._store.claim(demand, wait=_CLAIM_WAIT):
             if self._draining:
                 returning = asyncio.create_task(self._give_back(claim), name="give back")

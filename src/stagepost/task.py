@@ -94,6 +94,7 @@ class Task:
     caller gave that instant. `ended_at` is when it became COMPLETED, CANCELLED or DEAD_LETTER.
     `saved_fence` is the fence of the last claim that saved something new; `lost_claims` counts
     claims lost in a row without that, `waits` parks for somebody else's limit in a row.
+    `code_version` is the version of its type's handler with which it was first claimed, 0 before.
     """
 
     id: str
@@ -131,6 +132,7 @@ class Task:
     ended_at: int | None = None
     upload_bytes: int = 0
     trace_id: str = ""
+    code_version: int = 0
 
     def to(self, status: Status, **changes: Any) -> Self:
         """This task in another status; raises IllegalTransition where the table has no edge."""

@@ -7,11 +7,15 @@ from typing import Any, Final
 import orjson
 
 from stagepost.event import Event
+from stagepost.records import Versions, WorkerRecord
 from stagepost.task import CancelRequest, Payload, Status, Task, Wait
 
 TASK_FIELDS: Final = tuple(field.name for field in fields(Task))
 TASK_COLUMNS: Final = ", ".join(TASK_FIELDS)
 """Every field of a Task is a column of the same name."""
+
+STAMPED_COUNTED: Final = 10_000
+"""Rows of the pool looked at most for what a missing version of the code holds up."""
 
 _STATUS: Final = TASK_FIELDS.index("status")
 _HARD: Final = TASK_FIELDS.index("hard_deadline")
@@ -47,6 +51,24 @@ def row_of(task: Task) -> list[Any]:
     values[_WAIT] = None if task.wait is None else json(task.wait)
     values[_CANCEL] = None if task.cancel is None else json(task.cancel)
     return values
+
+
+def versions_text(versions: Versions) -> str:
+    """What a worker's `versions` are kept as."""
+    return json({name: list(numbers) for name, numbers in versions.items()})
+
+
+def versions_of(text: str) -> Versions:
+    """A worker's `versions`, as they were kept."""
+    return {name: tuple(numbers) for name, numbers in orjson.loads(text).items()}
+
+
+def worker_of(row: Sequence[Any]) -> WorkerRecord:
+    """A WorkerRecord from its fields in their order, sequences and `versions` as JSON."""
+    lanes, types = (tuple(orjson.loads(text)) for text in row[2:4])
+    *counts, versions = row[4:]
+    fields = (str(row[0]), row[1], lanes, types, *counts, versions_of(versions))
+    return WorkerRecord(*fields)
 
 
 def event_of(row: Sequence[Any]) -> Event:

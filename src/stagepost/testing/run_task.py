@@ -63,21 +63,27 @@ async def run_task(
     uploads: Mapping[str, bytes | Path] | None = None,
     checkpoints: Mapping[str, NewStep] | None = None,
     attempt: int = 1,
+    version: int | None = None,
 ) -> TaskRun:
     """Run one attempt of a task; nothing is stored and no engine is needed.
 
     `input` is validated and converted as a submit would. It names the files of `uploads` by their
-    keys, which are also their names. Steps saved in `checkpoints` are not run. A sync handler and
-    `cpu=True` run in a thread here, not in a process of their own. Raises UnknownType, and Invalid,
-    whose message names each field at fault.
+    keys, which are also their names. Steps saved in `checkpoints` are not run. `version` is that of
+    the code with which the task was begun, else the type's own. A sync handler and `cpu=True` run
+    in a thread here, not in a process of their own. Raises UnknownType, ValueError for a version
+    that the type does not accept, and Invalid, whose message names each field at fault.
     """
     task_type = app.get(type)
+    begun_with = task_type.versions[0] if version is None else version
+    if begun_with not in task_type.versions:
+        raise ValueError(f"{type} does not accept version {begun_with}; name it in accepts=.")
     with TemporaryDirectory(prefix="stagepost-") as folder:
         files = _files(uploads or {}, Path(folder))
         records = {key: _record(key, path) for key, path in files.items()}
         text = task_type.dump(_parsed(task_type, input, records))
         journal = MemoryJournal(files, checkpoints or {})
         claim = _claim(task_type, text, attempt, len(journal.steps))
+        claim = claim._replace(code_version=begun_with)
         running = asyncio.create_task(_attempt(task_type, claim, journal), name=f"run of {type}")
         outcome, error = await running
     payload = outcome.result.text if isinstance(outcome, Succeeded) else None
@@ -111,7 +117,10 @@ def _parsed(task_type: TaskType, value: Any, records: Mapping[str, UploadRecord]
 async def _attempt(
     task_type: TaskType, claim: Claimed, journal: MemoryJournal
 ) -> tuple[Outcome, BaseException | None]:
-    facts = Facts(claim.task_id, claim.tenant, claim.user, claim.type, claim.attempt, "0" * 32)
+    facts = Facts(
+        claim.task_id, claim.tenant, claim.user, claim.type, claim.attempt, "0" * 32,
+        claim.code_version,
+    )  # fmt: skip
     runner = _Runner()
     context = Context(facts, journal, Gate(), runner)
     try:

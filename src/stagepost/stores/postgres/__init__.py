@@ -29,6 +29,7 @@ from stagepost.records import (
     Resume,
     SavedStep,
     Scope,
+    Stamped,
     Submitted,
     TaskView,
     UploadRecord,
@@ -224,6 +225,10 @@ class PostgresStore:
     async def workers(self) -> Sequence[WorkerRecord]:
         """The workers that live."""
         return await self._engine.read(looking.workers)
+
+    async def stamped(self) -> Sequence[Stamped]:
+        """Queued tasks that were begun with a version of their code."""
+        return await self._engine.read(looking.stamped)
 
     # Keys
 

@@ -21,7 +21,7 @@ _TYPES: Final = {
     ),
     **dict.fromkeys(
         ("max_attempts", "attempt", "priority", "fence", "seq", "progress", "saved_steps",
-         "saved_fence", "lost_claims", "waits"), "integer",
+         "saved_fence", "lost_claims", "waits", "code_version"), "integer",
     ),
     "hard_deadline": "boolean",
 }  # fmt: skip

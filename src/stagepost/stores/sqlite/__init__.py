@@ -34,6 +34,7 @@ from stagepost.records import (
     Resume,
     SavedStep,
     Scope,
+    Stamped,
     Submitted,
     TaskView,
     UploadRecord,
@@ -248,6 +249,10 @@ class SqliteStore:
     async def workers(self) -> Sequence[WorkerRecord]:
         """The workers that live."""
         return await self._readers.call(reading.workers)
+
+    async def stamped(self) -> Sequence[Stamped]:
+        """Queued tasks that were begun with a version of their code."""
+        return await self._readers.call(reading.stamped)
 
     # Keys
 

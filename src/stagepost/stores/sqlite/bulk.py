@@ -92,6 +92,7 @@ _CANDIDATES: Final = """
 SELECT json_group_array(json_array(lane, score, task_id, deadline)) FROM (
     SELECT lane, score, task_id, deadline FROM pool
     WHERE lane = ?1 AND type IN (SELECT value FROM json_each(?2))
+        AND (code_version = 0 OR type || '/' || code_version IN (SELECT value FROM json_each(?4)))
     ORDER BY score, task_id LIMIT ?3)"""
 
 _LATE_ROUNDS: Final = 32
@@ -99,12 +100,14 @@ _LATE_ROUNDS: Final = 32
 
 _LEAVE_POOL: Final = """
 DELETE FROM pool WHERE lane = ?1 AND (score, task_id) <= (?3, ?4)
-    AND type IN (SELECT value FROM json_each(?2))"""
+    AND type IN (SELECT value FROM json_each(?2))
+    AND (code_version = 0 OR type || '/' || code_version IN (SELECT value FROM json_each(?5)))"""
 """What is chosen in a lane are its first candidates, up to the last one chosen."""
 
 _CLAIM: Final = """
 UPDATE tasks SET status = 'RUNNING', fence = fence + 1, lease_id = ?2, worker_id = ?3,
-    pooled_at = NULL, started_at = coalesce(started_at, ?4), seq = seq + 1
+    pooled_at = NULL, started_at = coalesce(started_at, ?4), seq = seq + 1,
+    code_version = coalesce(nullif(code_version, 0), ?5 ->> tasks.type)
 FROM json_each(?1) AS j WHERE tasks.id = j.value AND tasks.status = 'QUEUED'"""
 
 _STARTED_EVENTS: Final = """
@@ -116,7 +119,8 @@ _CLAIMED: Final = """
 SELECT json_group_array(json_array(t.id, t.fence, t.lease_id, t.tenant, t.user, t.type, t.lane,
     t.attempt, t.max_attempts, t.deadline - ?3, t.progress, t.step, t.saved_steps, t.lost_claims,
     t.waits, t.trace_id, t.seq,
-    coalesce(t.input, (SELECT body FROM inputs WHERE task_id = t.id))))
+    coalesce(t.input, (SELECT body FROM inputs WHERE task_id = t.id)), t.code_version,
+    t.upload_bytes, ?3 - t.started_at))
 FROM json_each(?1) AS j CROSS JOIN tasks AS t ON t.id = j.value AND t.lease_id = ?2"""
 
 
@@ -243,20 +247,20 @@ def claim(tx: Transaction, arguments: list[Demand]) -> Sequence[Sequence[Claimed
 def _claim_one(tx: Transaction, demand: Demand) -> Sequence[Claimed]:
     if tx.row("SELECT 1 FROM workers WHERE id = ?", (demand.worker_id,)) is None:
         return ()
-    types = json(demand.types)
+    types, stamps = json(demand.types), json(demand.stamps())
     for _ in range(_LATE_ROUNDS):
         available = {
-            lane: orjson.loads(tx.value(_CANDIDATES, (lane, types, demand.slots)))
+            lane: orjson.loads(tx.value(_CANDIDATES, (lane, types, demand.slots, stamps)))
             for lane in demand.turns.lanes
         }
         chosen = demand.turns.choose(available, demand.slots)
         if not chosen:
             return ()
         for lane, last in {row[0]: row for row in chosen}.items():
-            tx.execute(_LEAVE_POOL, (lane, types, last[1], last[2]))
+            tx.execute(_LEAVE_POOL, (lane, types, last[1], last[2], stamps))
         in_time = _in_time(tx, chosen)
         if in_time:
-            return _start(tx, json([row[2] for row in in_time]), demand.worker_id)
+            return _start(tx, json([row[2] for row in in_time]), demand)
     return ()
 
 
@@ -268,9 +272,10 @@ def _in_time(tx: Transaction, chosen: list[list[Any]]) -> list[list[Any]]:
     return [row for row in chosen if row[3] > tx.now]
 
 
-def _start(tx: Transaction, ids: str, worker_id: str) -> Sequence[Claimed]:
+def _start(tx: Transaction, ids: str, demand: Demand) -> Sequence[Claimed]:
     lease_id = str(uuid7())
-    tx.execute(_CLAIM, (ids, lease_id, worker_id, tx.now))
+    own = json(dict(zip(demand.types, demand.own_versions(), strict=True)))
+    tx.execute(_CLAIM, (ids, lease_id, demand.worker_id, tx.now, own))
     tx.execute(_STARTED_EVENTS, (ids, lease_id, tx.now))
     found = orjson.loads(tx.value(_CLAIMED, (ids, lease_id, tx.now)))
     claimed = list(map(Claimed._make, found))

@@ -81,8 +81,13 @@ def _score(task: Task) -> int:
 
 
 def _enter_pool(tx: Transaction, task: Task) -> None:
-    row = (task.lane, _score(task), task.id, task.type, task.deadline, int(task.hard_deadline))
-    tx.execute("INSERT INTO pool VALUES (?, ?, ?, ?, ?, ?)", row)
+    row = (task.lane, _score(task), task.id, task.type, task.deadline, int(task.hard_deadline),
+           task.code_version)  # fmt: skip
+    tx.execute(
+        """INSERT INTO pool (lane, score, task_id, type, deadline, hard, code_version)
+           VALUES (?, ?, ?, ?, ?, ?, ?)""",
+        row,
+    )
     tx.pooled = True
 
 
