@@ -7,6 +7,7 @@ import asyncio
 import logging
 import os
 import random
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
@@ -18,6 +19,7 @@ from stagepost.claim_journal import ClaimJournal, inline, insist
 from stagepost.context import Context, Facts
 from stagepost.errors import CodeChanged, LeaseLost, Retryable, Terminal
 from stagepost.failure import REACTIONS, Failure, FailureKind, Then, classify
+from stagepost.learning import Learner
 from stagepost.lifecycle import died
 from stagepost.outcome import Drained, Failed, Outcome, Succeeded, Waiting
 from stagepost.records import Claimed
@@ -49,8 +51,9 @@ class Watcher(Protocol):
 class Executor:
     """Runs claims in the handlers' event loop."""
 
-    def __init__(self, app: App, store: Store, blobs: Blobs, bus: Bus) -> None:
+    def __init__(self, app: App, store: Store, blobs: Blobs, bus: Bus, learner: Learner) -> None:
         self._app = app
+        self._learner = learner
         self._store = store
         self._blobs = blobs
         self._bus = bus
@@ -71,6 +74,8 @@ class Executor:
                 watcher.handled(running)
             if outcome is not None and not running.abandoned:
                 await self._settle(running.claim, journal, outcome)
+                if type(outcome) is Succeeded:
+                    self._learner.saw(running.claim, time.monotonic() - running.began_at)
         finally:
             watcher.closed(running)
 

@@ -23,6 +23,7 @@ from stagepost.client import Client
 from stagepost.clock import Clock, SystemClock
 from stagepost.errors import StoreRefused
 from stagepost.executor import Executor
+from stagepost.learning import Learner
 from stagepost.maintenance.rescuer import Rescuer
 from stagepost.maintenance.scheduler import Scheduler
 from stagepost.masking import masked
@@ -90,6 +91,7 @@ class Engine:
     notifier: Notifier
     client: Client
     worker: Worker
+    learner: Learner
 
 
 @asynccontextmanager
@@ -115,6 +117,8 @@ async def open_engine(
 @asynccontextmanager
 async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
     loops = {"notifier": engine.notifier.run}
+    if Part.WORKER in engine.parts:
+        loops["learner"] = engine.learner.run
     if Part.MAINTENANCE in engine.parts:
         loops["scheduler"] = Scheduler(engine.store, engine.clock).run
         loops["rescuer"] = Rescuer(engine.store, engine.clock, settings.lease).run
@@ -175,9 +179,12 @@ async def _opened(
     client = Client(
         app=app, store=store, broker=broker, blobs=blobs, notifier=notifier, lanes=settings.lanes
     )
-    executor = Executor(app, store, blobs, bus)
+    learner = Learner(store, clock)
+    executor = Executor(app, store, blobs, bus, learner)
     worker = Worker(app, store, bus, executor, _worker_options(settings))
-    return Engine(settings, app, parts, clock, store, broker, bus, blobs, notifier, client, worker)
+    return Engine(
+        settings, app, parts, clock, store, broker, bus, blobs, notifier, client, worker, learner
+    )
 
 
 def _scheme(address: str) -> str:

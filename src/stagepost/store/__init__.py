@@ -25,15 +25,21 @@ from typing import Protocol
 
 from stagepost.store.accepting import Accepting
 from stagepost.store.claiming import Claiming
+from stagepost.store.history import Histories
 from stagepost.store.keeping import Keeping
 from stagepost.store.keys import Keys
 from stagepost.store.reading import Reading
 
-__all__ = ["Accepting", "Claiming", "Keeping", "Keys", "Reading", "Store"]
+__all__ = ["Accepting", "Claiming", "Histories", "Keeping", "Keys", "Reading", "Store"]
 
 
 class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     """The whole port."""
+
+    @property
+    def history(self) -> Histories:
+        """How long tasks took."""
+        ...
 
     async def ping(self) -> None:
         """Return if the store can take writes now; raises StoreUnavailable with the reason."""

@@ -17,6 +17,10 @@ TASK_COLUMNS: Final = ", ".join(TASK_FIELDS)
 STAMPED_COUNTED: Final = 10_000
 """Rows of the pool looked at most for what a missing version of the code holds up."""
 
+HISTORY_ROWS: Final = 10_000
+HISTORY_UNUSED: Final = 90 * 86_400_000
+"""Milliseconds after which a row of the history that got no new times is forgotten."""
+
 _STATUS: Final = TASK_FIELDS.index("status")
 _HARD: Final = TASK_FIELDS.index("hard_deadline")
 _WAIT: Final = TASK_FIELDS.index("wait")

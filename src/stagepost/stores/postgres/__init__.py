@@ -39,6 +39,7 @@ from stagepost.stores.postgres import keeping, life, looking, people, reading
 from stagepost.stores.postgres.address import Address, address_of
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
+from stagepost.stores.postgres.history import PostgresHistory
 from stagepost.stores.postgres.opening import prepare
 from stagepost.stores.postgres.settling import Kind, Write
 from stagepost.task import CancelRequest, Lease, Payload, Task
@@ -59,6 +60,7 @@ class PostgresStore:
     ) -> None:
         self._engine = Engine(address, clock, committed, first)
         self._scanned_at = 0
+        self.history = PostgresHistory(self._engine)
 
     @classmethod
     async def open(

@@ -44,6 +44,7 @@ from stagepost.stores.rates import Rates
 from stagepost.stores.sqlite import bulk, changes, life, reading, submitting
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.folder import DataFolder, Place, open_writer
+from stagepost.stores.sqlite.history import SqliteHistory
 from stagepost.stores.sqlite.intents import Intent, Kind
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.writer import Writer
@@ -79,6 +80,7 @@ class SqliteStore:
         self._writer = Writer(self._connection, clock, announce, self._checkpointer, place)
         self._readers = Readers(self._folder.database)
         self._scanned_at = 0
+        self.history = SqliteHistory(self._writer, self._readers)
 
     # Accepting
 

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from stagepost.errors import StoreRefused
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.schema.first import FIRST
+from stagepost.stores.postgres.schema.history import HISTORY
 from stagepost.stores.postgres.schema.versions import VERSIONS
 
 
@@ -26,7 +27,11 @@ class Migration(NamedTuple):
     oldest: int
 
 
-MIGRATIONS: Final = (Migration(FIRST, oldest=1), Migration(VERSIONS, oldest=1))
+MIGRATIONS: Final = (
+    Migration(FIRST, oldest=1),
+    Migration(VERSIONS, oldest=1),
+    Migration(HISTORY, oldest=1),
+)
 """Script n brings a schema from version n to n + 1. A landed script is never changed."""
 
 VERSION: Final = len(MIGRATIONS)

@@ -1,0 +1,82 @@
+"""What a process learns of the times of tasks."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from stagepost.errors import StoreUnavailable
+from stagepost.learning import Learner
+from stagepost.records import Claimed
+from stagepost.testing import FakeClock
+
+CLAIM = Claimed(
+    "id", 1, "lease", "acme", "ada", "review", "interactive", 1, 4, 1_000, 0, None, 0, 0, 0, "", 2,
+    "{}",
+)  # fmt: skip
+
+
+class Books:
+    """The part of a store that a learner uses."""
+
+    def __init__(self) -> None:
+        self.history = self
+        self.kept: list[dict[tuple[str, int], list[int]]] = []
+        self.up = True
+
+    async def add(self, took: Mapping[tuple[str, int], Sequence[int]]) -> None:
+        if not self.up:
+            raise StoreUnavailable("away")
+        self.kept.append({place: list(times) for place, times in took.items()})
+
+
+@pytest.fixture
+def books() -> Books:
+    return Books()
+
+
+@pytest.fixture
+def learner(books: Any) -> Learner:
+    return Learner(books, FakeClock())
+
+
+async def test_times_are_gathered_by_type_and_size(learner: Learner, books: Books) -> None:
+    learner.saw(CLAIM, 1.5)
+    learner.saw(CLAIM._replace(age=10_000), 0.25)
+    learner.saw(CLAIM._replace(upload_bytes=3_000), 2.0)
+    learner.saw(CLAIM._replace(type="scan"), 3.0)
+    await learner.keep()
+    assert books.kept == [
+        {("review", 0): [1_500, 10_250], ("review", 2): [2_000], ("scan", 0): [3_000]}
+    ]
+    await learner.keep()
+    assert len(books.kept) == 1
+
+
+async def test_a_flood_costs_no_more_than_a_few(learner: Learner, books: Books) -> None:
+    for number in range(10_000):
+        learner.saw(CLAIM, number)
+    learner.saw(CLAIM._replace(type="rare"), 1.0)
+    await learner.keep()
+    assert len(books.kept[0]["review", 0]) == 16
+    assert books.kept[0]["rare", 0] == [1_000]
+
+
+async def test_an_outage_drops_times_and_harms_nobody(learner: Learner, books: Books) -> None:
+    books.up = False
+    learner.saw(CLAIM, 1.0)
+    await learner.keep()
+    books.up = True
+    learner.saw(CLAIM, 2.0)
+    await learner.keep()
+    assert books.kept == [{("review", 0): [2_000]}]
+
+
+async def test_the_last_times_are_kept_at_the_end(learner: Learner, books: Books) -> None:
+    running = asyncio.create_task(learner.run())
+    await asyncio.sleep(0)
+    learner.saw(CLAIM, 1.0)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert books.kept == [{("review", 0): [1_000]}]
