@@ -4,7 +4,7 @@ The records on the path of every task are named tuples, since they are built ten
 times a second; the others are dataclasses.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -298,6 +298,10 @@ class Stamped:
     type: str
     code_version: int
     count: int
+
+    def served_by(self, workers: Iterable[WorkerRecord]) -> bool:
+        """Whether one of these workers takes them."""
+        return any(worker.takes(self.lane, self.type, self.code_version) for worker in workers)
 
 
 @dataclass(frozen=True, slots=True)

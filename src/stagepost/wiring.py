@@ -26,6 +26,7 @@ from stagepost.executor import Executor
 from stagepost.learning import Learner
 from stagepost.maintenance.rescuer import Rescuer
 from stagepost.maintenance.scheduler import Scheduler
+from stagepost.maintenance.versions import VersionWatch
 from stagepost.masking import masked
 from stagepost.notifier import Notifier
 from stagepost.part import EVERYTHING, Part
@@ -121,6 +122,7 @@ async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
         loops["learner"] = engine.learner.run
     if Part.MAINTENANCE in engine.parts:
         loops["scheduler"] = Scheduler(engine.store, engine.clock).run
+        loops["versions"] = VersionWatch(engine.store, engine.clock, settings.lease).run
         loops["rescuer"] = Rescuer(engine.store, engine.clock, settings.lease).run
     keepers = [
         asyncio.create_task(_keep(name, run, engine.clock), name=name)

@@ -177,3 +177,23 @@ async def test_the_version_of_the_code_is_told_from_the_first_claim(
     assert (await client.get(f"{API}/tasks/{task_id}")).json()["codeVersion"] is None
     await engine.worker.claim()
     assert (await client.get(f"{API}/tasks/{task_id}")).json()["codeVersion"] == 1
+
+
+async def test_tasks_of_a_version_that_nobody_runs_are_counted(
+    engine: Engine, client: httpx.AsyncClient
+) -> None:
+    async def stranded() -> str:
+        lines = (await client.get("/metrics")).text.splitlines()
+        (line,) = [
+            each for each in lines if each.startswith('stagepost_stranded_tasks{type="echo"')
+        ]
+        return line.split()[-1]
+
+    await engine.submit()
+    assert await stranded() == "0.0"
+    claim = await engine.worker.claim()
+    await engine.store.settle(claim.lease, Drained())
+    assert await stranded() == "0.0"
+    await engine.store.rescue(older_than=-1.0)
+    await engine.worker.register(versions={"echo": (2,)})
+    assert await stranded() == "1.0"

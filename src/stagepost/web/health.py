@@ -77,7 +77,8 @@ class HealthRoutes:
         store = self._parts.store
         try:
             lanes = await store.lanes(list(self._parts.settings.lanes))
-            self._metrics.gauges(lanes, await store.workers(), self._parts.clock.now())
+            workers, stamped = await store.workers(), await store.stamped()
+            self._metrics.gauges(lanes, workers, stamped, self._parts.clock.now())
         except StoreUnavailable:
             self._metrics.store_down()
         return Response(self._metrics.text(), headers={"Content-Type": MEDIA_TYPE})

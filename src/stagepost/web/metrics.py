@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 
 from stagepost.bus import Committed, Token
-from stagepost.records import LaneRecord, WorkerRecord
+from stagepost.records import LaneRecord, Stamped, WorkerRecord
 
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -33,6 +33,9 @@ TABLE: Final[Mapping[str, Row]] = {
         "gauge", ("lane",), "How long the first of them has waited; 0 when none waits."
     ),
     "stagepost_running_tasks": Row("gauge", ("lane",), "Tasks that run."),
+    "stagepost_stranded_tasks": Row(
+        "gauge", ("type",), "Queued tasks of a version of their code that no live worker runs."
+    ),
     "stagepost_workers": Row("gauge", (), "Workers that are alive."),
     "stagepost_worker_slots": Row("gauge", (), "How many tasks they can run at once."),
     "stagepost_http_requests_total": Row(
@@ -81,6 +84,7 @@ class Metrics:
         self._queued = self._gauge("stagepost_queue_tasks")
         self._oldest = self._gauge("stagepost_queue_oldest_seconds")
         self._running = self._gauge("stagepost_running_tasks")
+        self._stranded = self._gauge("stagepost_stranded_tasks")
         self._workers = self._gauge("stagepost_workers")
         self._slots = self._gauge("stagepost_worker_slots")
         # The children of labels, kept because looking them up costs more than counting.
@@ -137,7 +141,11 @@ class Metrics:
         self._store_up.set(0)
 
     def gauges(
-        self, lanes: Sequence[LaneRecord], workers: Sequence[WorkerRecord], now: int
+        self,
+        lanes: Sequence[LaneRecord],
+        workers: Sequence[WorkerRecord],
+        stamped: Sequence[Stamped],
+        now: int,
     ) -> None:
         """Fill in what the store knows at this instant."""
         self._store_up.set(1)
@@ -147,7 +155,15 @@ class Metrics:
             self._oldest.labels(lane.name).set(max(0, now - oldest) / 1000)
             self._running.labels(lane.name).set(lane.running)
         self._workers.set(len(workers))
+        self._fill_stranded([each for each in stamped if not each.served_by(workers)])
         self._slots.set(sum(worker.slots for worker in workers))
+
+    def _fill_stranded(self, stranded: Sequence[Stamped]) -> None:
+        counts = dict.fromkeys((*self._types, "other"), 0)
+        for each in stranded:
+            counts[each.type if each.type in self._types else "other"] += each.count
+        for type_name, count in counts.items():
+            self._stranded.labels(type_name).set(count)
 
     def text(self) -> bytes:
         """All of it in Prometheus' text format."""

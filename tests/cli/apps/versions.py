@@ -1,13 +1,13 @@
-"""One task type in three states of its code, as a deploy brings them one after the other."""
+"""One task type in several states of its code, as deploys bring them one after the other."""
 
 import asyncio
 from pathlib import Path
 
 from pydantic import BaseModel
 
-from stagepost import App, Context
+from stagepost import App, Context, InvalidInput
 
-old, new, both = App(), App(), App()
+old, new, both, broken, careless = App(), App(), App(), App(), App()
 
 
 class Letter(BaseModel):
@@ -56,3 +56,16 @@ async def third(ctx: Context, request: Letter) -> list[str]:
         told.append(await ctx.step("translate", _step, "translate", request.folder))
     answer = await ctx.step("answer", _step, "answer", request.folder)
     return [*told, answer, f"by 2 as {ctx.version}"]
+
+
+@broken.task("letter")
+async def refusing(ctx: Context, request: Letter) -> list[str]:
+    """Version 1 with a fault."""
+    await ctx.step("read", _step, "read", request.folder)
+    raise InvalidInput("It can't be read.")
+
+
+@careless.task("letter")
+async def changed(ctx: Context, request: Letter) -> list[str]:
+    """Changed without a new version: the step's arguments are others."""
+    return [await ctx.step("read", _step, "read aloud", request.folder)]
