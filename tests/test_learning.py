@@ -42,10 +42,10 @@ def learner(books: Any) -> Learner:
 
 
 async def test_times_are_gathered_by_type_and_size(learner: Learner, books: Books) -> None:
-    learner.saw(CLAIM, 1.5)
-    learner.saw(CLAIM._replace(age=10_000), 0.25)
-    learner.saw(CLAIM._replace(upload_bytes=3_000), 2.0)
-    learner.saw(CLAIM._replace(type="scan"), 3.0)
+    learner.saw(CLAIM, 0.0, 1.5)
+    learner.saw(CLAIM._replace(age=10_000), 2.0, 2.25)
+    learner.saw(CLAIM._replace(upload_bytes=3_000), 1.0, 3.0)
+    learner.saw(CLAIM._replace(type="scan"), 0.0, 3.0)
     await learner.keep()
     assert books.kept == [
         {("review", 0): [1_500, 10_250], ("review", 2): [2_000], ("scan", 0): [3_000]}
@@ -56,19 +56,27 @@ async def test_times_are_gathered_by_type_and_size(learner: Learner, books: Book
 
 async def test_a_flood_costs_no_more_than_a_few(learner: Learner, books: Books) -> None:
     for number in range(10_000):
-        learner.saw(CLAIM, number)
-    learner.saw(CLAIM._replace(type="rare"), 1.0)
+        learner.saw(CLAIM, 0.0, float(number))
+    learner.saw(CLAIM._replace(type="rare"), 0.0, 1.0)
     await learner.keep()
     assert len(books.kept[0]["review", 0]) == 16
     assert books.kept[0]["rare", 0] == [1_000]
 
 
+async def test_of_many_in_a_moment_one_is_enough(learner: Learner, books: Books) -> None:
+    for number in range(1_000):
+        learner.saw(CLAIM, 0.0, 1.0 + number / 20_000)
+        learner.saw(CLAIM._replace(type="scan"), 0.0, 1.0 + number / 20_000)
+    await learner.keep()
+    assert [len(times) for times in books.kept[0].values()] == [5, 5]
+
+
 async def test_an_outage_drops_times_and_harms_nobody(learner: Learner, books: Books) -> None:
     books.up = False
-    learner.saw(CLAIM, 1.0)
+    learner.saw(CLAIM, 0.0, 1.0)
     await learner.keep()
     books.up = True
-    learner.saw(CLAIM, 2.0)
+    learner.saw(CLAIM, 0.0, 2.0)
     await learner.keep()
     assert books.kept == [{("review", 0): [2_000]}]
 
@@ -76,7 +84,7 @@ async def test_an_outage_drops_times_and_harms_nobody(learner: Learner, books: B
 async def test_the_last_times_are_kept_at_the_end(learner: Learner, books: Books) -> None:
     running = asyncio.create_task(learner.run())
     await asyncio.sleep(0)
-    learner.saw(CLAIM, 1.0)
+    learner.saw(CLAIM, 0.0, 1.0)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert books.kept == [{("review", 0): [1_000]}]

@@ -75,7 +75,7 @@ class Executor:
             if outcome is not None and not running.abandoned:
                 await self._settle(running.claim, journal, outcome)
                 if type(outcome) is Succeeded:
-                    self._learner.saw(running.claim, time.monotonic() - running.began_at)
+                    self._learner.saw(running.claim, running.began_at, time.monotonic())
         finally:
             watcher.closed(running)
 

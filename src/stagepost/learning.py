@@ -14,6 +14,7 @@ _log = logging.getLogger("stagepost.learning")
 
 _EVERY: Final = 5.0  # seconds between two writes
 _MOST: Final = 16  # times of one type and size class in one write: more would tell little more
+_PAUSE: Final = 0.01  # seconds after one time of a type in which no other one is looked at
 _GOODBYE: Final = 2.0  # seconds
 
 
@@ -28,15 +29,20 @@ class Learner:
         self._store = store
         self._clock = clock
         self._fresh: dict[tuple[str, int], list[int]] = {}
+        self._again: dict[str, float] = {}
 
-    def saw(self, claim: Claimed, ran: float) -> None:
-        """A task was completed by a claim that ran for so many seconds."""
+    def saw(self, claim: Claimed, began: float, now: float) -> None:
+        """A task was completed; the monotonic seconds at which its claim began and ended."""
+        if now < self._again.get(claim.type, now):
+            return
+        self._again[claim.type] = now + _PAUSE
+        took = claim.age + int((now - began) * 1000)
         place = (claim.type, size_class(claim.upload_bytes + len(claim.input)))
         seen = self._fresh.get(place)
         if seen is None:
-            self._fresh[place] = [claim.age + int(ran * 1000)]
+            self._fresh[place] = [took]
         elif len(seen) < _MOST:
-            seen.append(claim.age + int(ran * 1000))
+            seen.append(took)
 
     async def run(self) -> None:
         """Keep what was seen, again and again, and once more at the end."""

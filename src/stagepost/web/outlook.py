@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar
 from stagepost import estimates
 from stagepost.clock import Clock
 from stagepost.errors import Retryable
-from stagepost.estimates import History
+from stagepost.estimates import History, size_class
 from stagepost.records import LaneRecord, TaskView, WorkerRecord
 from stagepost.task import SETTLED, Status, Task, Wait
 from stagepost.web.parts import Parts
@@ -23,6 +23,8 @@ _log = logging.getLogger("stagepost.web")
 _WORKERS_FRESH: Final = 2.0  # seconds
 _LANES_FRESH: Final = 5.0
 _HISTORY_FRESH: Final = 10.0
+_TOLD_FRESH: Final = 1.0
+_MOST_TOLD: Final = 1_000  # kinds of submits in a second
 _WARM: Final = 60.0  # seconds after which the lanes' rates are of a whole minute
 
 
@@ -46,8 +48,8 @@ class Outlook:
         self._workers = _Read(clock, _WORKERS_FRESH, store.workers)
         self._lanes = _Read(clock, _LANES_FRESH, lambda: store.lanes(names))
         self._history = _Read(clock, _HISTORY_FRESH, store.history.all)
-        self._typical: dict[tuple[str, int], int] = {}
-        self._typical_of: History = {}
+        self._told: dict[tuple[str, str, int, int], int] = {}
+        self._told_until = 0.0
 
     async def of(self, view: TaskView) -> Foresight:
         """A task's outlook; its place in the queue is known."""
@@ -58,8 +60,23 @@ class Outlook:
         return await self._of(task, None, 0)
 
     async def at_submit(self, type_name: str, lane: str, upload_bytes: int, size: int) -> int:
-        """Seconds until completion of a task that has just been put at the end of its lane."""
-        whole = self._whole(await self._durations(), type_name, upload_bytes, size)
+        """Seconds until completion of a task that has just been put at the end of its lane.
+
+        Thousands a second ask; they are told the same for a second.
+        """
+        now = self._clock.monotonic()
+        if now >= self._told_until or len(self._told) >= _MOST_TOLD:
+            self._told.clear()
+            self._told_until = now + _TOLD_FRESH
+        kind = (type_name, lane, size_class(upload_bytes + size), upload_bytes // 102_400)
+        told = self._told.get(kind)
+        if told is None:
+            told = self._told[kind] = await self._at_end(type_name, lane, upload_bytes, size)
+        return told
+
+    async def _at_end(self, type_name: str, lane: str, upload_bytes: int, size: int) -> int:
+        durations = (await self._durations()).get(type_name, {})
+        whole = estimates.typical(durations, upload_bytes, size)
         record = await self._lane(lane)
         behind = 0 if record is None else record.queued + 1
         return _seconds(await self._queue(lane, behind, whole) + whole)
@@ -67,30 +84,17 @@ class Outlook:
     async def _of(self, task: Task, position: int | None, size: int) -> Foresight:
         if task.status in SETTLED:
             return Foresight()
-        history = await self._durations()
-        whole = self._whole(history, task.type, task.upload_bytes, size)
+        durations = (await self._durations()).get(task.type, {})
+        whole = estimates.typical(durations, task.upload_bytes, size)
         queue, now = 0, self._clock.now()
         if task.status is Status.QUEUED:
             place = position or await self._guessed_place(task, now)
             queue = await self._queue(task.lane, place, whole)
-        left = estimates.remaining(task, history.get(task.type, {}), size, now, queue)
+        left = estimates.remaining(task, durations, size, now, queue)
         return Foresight(await self._waiting_for(task), _seconds(left))
 
     async def _durations(self) -> History:
         return await self._history.value() or {}
-
-    def _whole(self, history: History, type_name: str, upload_bytes: int, size: int) -> int:
-        """A task's time without its wait; remembered, since every submit asks."""
-        if type_name not in history:
-            return estimates.seed(upload_bytes)
-        if history is not self._typical_of:
-            self._typical, self._typical_of = {}, history
-        place = (type_name, estimates.size_class(upload_bytes + size))
-        known = self._typical.get(place)
-        if known is None:
-            known = estimates.typical(history[type_name], upload_bytes, size)
-            self._typical[place] = known
-        return known
 
     async def _waiting_for(self, task: Task) -> Wait | None:
         match task.status:
