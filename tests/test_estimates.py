@@ -8,10 +8,12 @@ from stagepost.estimates import (
     KEPT,
     comparable,
     left,
+    of_lane,
     queue_wait,
     remaining,
     seed,
     size_class,
+    slot_time,
     typical,
 )
 from stagepost.task import Status, Task, Wait
@@ -123,7 +125,7 @@ def test_a_task_without_history_runs_by_the_formula() -> None:
 
 
 def waits(**changes: int) -> int:
-    values = {"ahead": 20, "free": 0, "slots": 4, "pace": 0, "busy_for": 0, "whole": 2_000}
+    values = {"ahead": 20, "free": 0, "slots": 4, "pace": 0, "busy_for": 0, "each": 2_000}
     return queue_wait(**(values | changes))
 
 
@@ -139,8 +141,15 @@ def test_tasks_ahead_take_their_time() -> None:
 
 def test_a_busy_lane_tells_its_own_pace() -> None:
     assert waits(pace=120, busy_for=60_000) == 21 * 500
-    # What ended in a minute in which there was little to do tells nothing.
-    assert waits(pace=120, busy_for=59_999) == waits()
+    # What ended in a minute in which there was little to do is the least that it can do.
+    assert waits(pace=60, busy_for=59_999) == waits()
+    assert waits(pace=600, busy_for=59_999) == 21 * 100
+
+
+def test_a_slot_is_held_as_long_as_by_the_latest_of_the_lane() -> None:
+    history = {of_lane("batch"): {0: [1_000, 2_000, 6_000]}}
+    assert slot_time(history, "batch", 7) == 3_000
+    assert slot_time(history, "interactive", 7) == 7
 
 
 def test_without_workers_nobody_knows() -> None:

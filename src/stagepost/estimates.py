@@ -10,7 +10,7 @@ Times are milliseconds, sizes bytes: a task's files and its input as JSON text.
 """
 
 from collections.abc import Mapping, Sequence
-from statistics import median
+from statistics import mean, median
 from typing import Final
 
 from stagepost.task import Status, Task
@@ -19,7 +19,7 @@ Durations = Mapping[int, Sequence[int]]
 """By size class, how long the latest tasks of one type took."""
 
 History = Mapping[str, Durations]
-"""The same by type."""
+"""The same by type; and by `of_lane` how long the latest claims of a lane held a worker's slot."""
 
 KEPT: Final = 64
 """Times kept of each type and size class: enough for a median, few enough to follow a change."""
@@ -27,6 +27,11 @@ KEPT: Final = 64
 _CLASSES: Final = 23
 _ENOUGH: Final = 8  # times that make a neighbour's help unnecessary
 _BUSY_FOR: Final = 60_000  # ms of backlog, after which the last minute's completions tell its pace
+
+
+def of_lane(name: str) -> str:
+    """Where the history has a lane's claims, all in size class 0; no type is called so."""
+    return f"lane {name}"
 
 
 def size_class(size: int) -> int:
@@ -66,6 +71,12 @@ def typical(durations: Durations, upload_bytes: int, input_bytes: int) -> int:
     """How long a task that begins now will take."""
     found = comparable(durations, upload_bytes + input_bytes)
     return round(median(found)) if found else seed(upload_bytes)
+
+
+def slot_time(history: History, lane: str, otherwise: int) -> int:
+    """How long a task of the lane holds a slot, on average of the latest."""
+    held = history.get(of_lane(lane), {}).get(0)
+    return round(mean(held)) if held else otherwise
 
 
 def left(times: Sequence[int], elapsed: int, progress: int) -> int:
@@ -112,17 +123,19 @@ def _elapsed(task: Task, now: int) -> int:
     return max(0, now - task.started_at) if task.started_at is not None else 0
 
 
-def queue_wait(*, ahead: int, free: int, slots: int, pace: int, busy_for: int, whole: int) -> int:
+def queue_wait(*, ahead: int, free: int, slots: int, pace: int, busy_for: int, each: int) -> int:
     """How long a task waits for a worker that has so many queued tasks before it.
 
     `free` of the workers' `slots` have nothing to do. `pace` is how many tasks of the lane ended in
-    the last minute: what it can do, if there was a backlog all the time (`busy_for`). Otherwise
-    those before it are thought to take as long as it does, `whole`. No time when there are no
-    workers: how long that will be so, nobody knows.
+    the last minute: what it can do, if there was a backlog all the time (`busy_for`). Before that
+    it can do at least as much; and as much as slots can whose tasks hold them for `each`. No time
+    when there are no workers: how long that will be so, nobody knows.
     """
     waiting = ahead - free + 1
     if waiting <= 0 or slots <= 0:
         return 0
-    if pace > 0 and busy_for >= _BUSY_FOR:
-        return waiting * 60_000 // pace
-    return waiting * whole // slots
+    by_pace = waiting * 60_000 // pace if pace > 0 else None
+    if by_pace is not None and busy_for >= _BUSY_FOR:
+        return by_pace
+    by_slots = waiting * each // slots
+    return by_slots if by_pace is None else min(by_pace, by_slots)

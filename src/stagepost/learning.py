@@ -6,7 +6,7 @@ from typing import Final
 
 from stagepost.clock import Clock
 from stagepost.errors import Retryable
-from stagepost.estimates import size_class
+from stagepost.estimates import of_lane, size_class
 from stagepost.records import Claimed
 from stagepost.store import Store
 
@@ -36,12 +36,14 @@ class Learner:
         if now < self._again.get(claim.type, now):
             return
         self._again[claim.type] = now + _PAUSE
-        took = claim.age + int((now - began) * 1000)
-        place = (claim.type, size_class(claim.upload_bytes + len(claim.input)))
-        seen = self._fresh.get(place)
-        if seen is None:
-            self._fresh[place] = [took]
-        elif len(seen) < _MOST:
+        ran = int((now - began) * 1000)
+        size = size_class(claim.upload_bytes + len(claim.input))
+        self._note((claim.type, size), claim.age + ran)
+        self._note((of_lane(claim.lane), 0), ran)
+
+    def _note(self, place: tuple[str, int], took: int) -> None:
+        seen = self._fresh.setdefault(place, [])
+        if len(seen) < _MOST:
             seen.append(took)
 
     async def run(self) -> None:

@@ -1,6 +1,7 @@
 """A handler is changed while tasks are in the middle: real workers of two versions."""
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -10,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from cli.serving import APPS, LONGEST, Server, serving, until, up
+from cli.serving import APPS, LONGEST, Server, serving, stagepost, until, up
 from support.postgres import Server as PostgresServer
 
 
@@ -186,6 +187,10 @@ def test_the_embedded_engine_restarts_with_new_code(tmp_path: Path) -> None:
         assert fresh.result() == ["read", "translate", "answer", "by 2"]
         status = begun.status()
         assert (status["status"], status["waitingFor"]["name"]) == ("QUEUED", "version 1 of letter")
+        shown = stagepost("show", begun.id, "--url", server.url).out
+        assert "waits for a worker that serves version 1 of letter; none is alive" in shown
+        assert re.search(r"queue position +1\n", shown)
+        assert re.search(r"estimate +done in about \d", shown)
         assert server.stop(signal.SIGTERM) == 0
     with up(tmp_path, "--app", "versions:both") as server:
         assert begun.on(server).result() == ["read", "answer", "by 2 as 1"]

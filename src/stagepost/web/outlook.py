@@ -75,21 +75,24 @@ class Outlook:
         return told
 
     async def _at_end(self, type_name: str, lane: str, upload_bytes: int, size: int) -> int:
-        durations = (await self._durations()).get(type_name, {})
-        whole = estimates.typical(durations, upload_bytes, size)
+        history = await self._durations()
+        whole = estimates.typical(history.get(type_name, {}), upload_bytes, size)
         record = await self._lane(lane)
         behind = 0 if record is None else record.queued + 1
-        return _seconds(await self._queue(lane, behind, whole) + whole)
+        each = estimates.slot_time(history, lane, whole)
+        return _seconds(await self._queue(lane, behind, each) + whole)
 
     async def _of(self, task: Task, position: int | None, size: int) -> Foresight:
         if task.status in SETTLED:
             return Foresight()
-        durations = (await self._durations()).get(task.type, {})
+        history = await self._durations()
+        durations = history.get(task.type, {})
         whole = estimates.typical(durations, task.upload_bytes, size)
         queue, now = 0, self._clock.now()
         if task.status is Status.QUEUED:
             place = position or await self._guessed_place(task, now)
-            queue = await self._queue(task.lane, place, whole)
+            each = estimates.slot_time(history, task.lane, whole)
+            queue = await self._queue(task.lane, place, each)
         left = estimates.remaining(task, durations, size, now, queue)
         return Foresight(await self._waiting_for(task), _seconds(left))
 
@@ -107,7 +110,7 @@ class Outlook:
                 return None if alive is None else _missing(task, alive)
         return task.wait
 
-    async def _queue(self, lane: str, place: int, whole: int) -> int:
+    async def _queue(self, lane: str, place: int, each: int) -> int:
         serving = [worker for worker in await self._alive() or () if lane in worker.lanes]
         record = await self._lane(lane)
         if not serving or record is None:
@@ -120,7 +123,7 @@ class Outlook:
             slots=sum(worker.slots for worker in serving),
             pace=record.completions,
             busy_for=self._clock.now() - oldest if oldest is not None and warm else 0,
-            whole=whole,
+            each=each,
         )
 
     async def _guessed_place(self, task: Task, now: int) -> int:
