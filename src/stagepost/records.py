@@ -208,13 +208,14 @@ class Demand:
         """The version of the code of each of `types`, with which an unstamped task begins."""
         return [self.versions.get(name, FIRST_VERSION)[0] for name in self.types]
 
-    def stamps(self) -> list[str]:
-        """Each "type/version" that a stamped task may have."""
-        return [
+    def pool_types(self) -> list[str]:
+        """Each `Task.pool_type` that it takes: of fresh tasks, and of those of its versions."""
+        stamped = [
             f"{name}/{version}"
             for name in self.types
             for version in self.versions.get(name, FIRST_VERSION)
         ]
+        return [*self.types, *stamped]
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +299,12 @@ class Stamped:
     type: str
     code_version: int
     count: int
+
+    @classmethod
+    def of(cls, lane: str, pool_type: str, count: int) -> "Stamped":
+        """From a `Task.pool_type`."""
+        type_name, _, version = pool_type.partition("/")
+        return cls(lane, type_name, int(version), count)
 
     def served_by(self, workers: Iterable[WorkerRecord]) -> bool:
         """Whether one of these workers takes them."""

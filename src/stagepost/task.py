@@ -148,6 +148,15 @@ class Task:
         return Lease(self.id, self.fence, self.lease_id)
 
     @property
+    def pool_type(self) -> str:
+        """What the pool has as its type: with the version, once it has one, as "type/version".
+
+        So a worker asks for what it can run by names alone, and what none can run is passed over
+        as a whole.
+        """
+        return f"{self.type}/{self.code_version}" if self.code_version else self.type
+
+    @property
     def progressed(self) -> bool:
         """True if the current claim has saved something new."""
         return self.saved_fence == self.fence

@@ -47,23 +47,23 @@ WITH changed AS (
     INSERT INTO events (task_id, seq, kind, data, at)
     SELECT e.*, $1::bigint FROM unnest({_unnest(_NEXT, "uuid", "integer", "text", "text")}) AS e
 ), pooled AS (
-    INSERT INTO pool (lane, score, task_id, type, deadline, pooled_at, hard, code_version)
+    INSERT INTO pool (lane, score, task_id, type, deadline, pooled_at, hard)
     SELECT * FROM unnest({
-    _unnest(_NEXT + 4, "text", "bigint", "uuid", "text", "bigint", "bigint", "boolean", "integer")
+    _unnest(_NEXT + 4, *["text", "bigint", "uuid", "text", "bigint", "bigint", "boolean"])
 })
 ), unpooled AS (
     -- One that a claim holds is left to it: it finds the task changed, and drops the row.
     DELETE FROM pool WHERE ctid = ANY(ARRAY(
-        SELECT p.ctid FROM unnest({_unnest(_NEXT + 12, "text", "bigint", "uuid")}) AS l (a, b, c)
+        SELECT p.ctid FROM unnest({_unnest(_NEXT + 11, "text", "bigint", "uuid")}) AS l (a, b, c)
         CROSS JOIN LATERAL (
             SELECT ctid FROM pool WHERE lane = l.a AND score = l.b AND task_id = l.c
             FOR UPDATE SKIP LOCKED) AS p))
 ), over AS (
-    DELETE FROM claims WHERE lease_id = ANY(${_NEXT + 15}::uuid[])
+    DELETE FROM claims WHERE lease_id = ANY(${_NEXT + 14}::uuid[])
 )
 INSERT INTO failures (task_id, fence, attempt, kind, message, trace, at)
 SELECT f.*, $1::bigint FROM unnest({
-    _unnest(_NEXT + 16, "uuid", "integer", "integer", "text", "text", "text")
+    _unnest(_NEXT + 15, "uuid", "integer", "integer", "text", "text", "text")
 }) AS f
 ON CONFLICT (task_id, fence) DO UPDATE SET attempt = excluded.attempt, kind = excluded.kind,
     message = excluded.message, trace = excluded.trace, at = excluded.at"""
@@ -108,7 +108,7 @@ async def save(
         tx.moment.last,
         *columns_of(tasks),
         *_columns(4, facts_of(pairs)),
-        *_columns(8, map(place_of, entered)),
+        *_columns(7, map(place_of, entered)),
         *_columns(3, (place_of(task)[:3] for task in left)),
         list(over),
         *_columns(6, (_failure_of(*failure) for failure in failures)),
@@ -126,12 +126,12 @@ def facts_of(pairs: Iterable[Pair]) -> list[tuple[str, int, str, str]]:
     return found
 
 
-def place_of(task: Task) -> tuple[str, int, str, str, int, int, bool, int]:
+def place_of(task: Task) -> tuple[str, int, str, str, int, int, bool]:
     """A row of the pool."""
     assert task.pooled_at is not None
     score = task.pooled_at - task.priority * 1000
     at, hard = task.pooled_at, task.hard_deadline
-    return (task.lane, score, task.id, task.type, task.deadline, at, hard, task.code_version)
+    return (task.lane, score, task.id, task.pool_type, task.deadline, at, hard)
 
 
 def announce(tx: Transaction, pairs: Iterable[Pair]) -> None:

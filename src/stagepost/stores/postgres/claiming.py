@@ -30,9 +30,6 @@ _LATE_ROUNDS: Final = 32
 MOST: Final = 1_000
 """Tasks of one claim; a worker with more free slots asks again."""
 
-_OURS: Final = "(p.code_version = 0 OR p.type || '/' || p.code_version = ANY($9::text[]))"
-"""Of a row of the pool: this worker has the code with which the task was begun."""
-
 _CLAIM: Final = f"""
 WITH n AS MATERIALIZED (SELECT {MS} AS ms), turn AS MATERIALIZED (
     SELECT t.* FROM unnest($4::text[], $5::bigint[], $6::bigint[])
@@ -44,14 +41,13 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), turn AS MATERIALIZED (
         SELECT turn.lane, turn.no FROM turn CROSS JOIN LATERAL (
             SELECT row_number() OVER () AS nth FROM (
                 SELECT 1 FROM pool AS p WHERE p.lane = turn.lane AND p.type = ANY($7::text[])
-                    AND {_OURS}
                 ORDER BY p.score, p.task_id LIMIT $8::integer) AS ready) AS ready
         ORDER BY turn.place + turn.stride * (ready.nth - 1), turn.no LIMIT $8::integer) AS turns
     GROUP BY lane, no
 ), chosen AS MATERIALIZED (
     SELECT c.* FROM share CROSS JOIN LATERAL (
         SELECT p.ctid AS place, p.lane, p.score, p.task_id, p.deadline FROM pool AS p
-        WHERE p.lane = share.lane AND p.type = ANY($7::text[]) AND {_OURS}
+        WHERE p.lane = share.lane AND p.type = ANY($7::text[])
         ORDER BY p.score, p.task_id LIMIT share.many FOR UPDATE SKIP LOCKED) AS c
 ), gone AS (
     DELETE FROM pool WHERE ctid = ANY(ARRAY(SELECT place FROM chosen, n WHERE deadline > n.ms))
@@ -60,7 +56,7 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), turn AS MATERIALIZED (
     UPDATE tasks AS t SET status = 'RUNNING', fence = t.fence + 1, lease_id = $3::uuid,
         worker_id = $2::uuid, pooled_at = NULL, started_at = coalesce(t.started_at, n.ms),
         seq = t.seq + 1, code_version = coalesce(nullif(t.code_version, 0),
-            ($10::integer[])[array_position($7::text[], t.type)])
+            ($10::integer[])[array_position($9::text[], t.type)])
     FROM gone, n WHERE t.id = gone.task_id AND t.status = 'QUEUED'
     RETURNING gone.lane AS from_lane, gone.score, t.id, t.fence, t.tenant, t."user", t.type, t.lane,
         t.attempt, t.max_attempts, t.deadline - n.ms AS time_left, t.progress, t.step,
@@ -93,8 +89,8 @@ async def claim(tx: Transaction, demand: Demand, lease_id: str) -> Sequence[Clai
     standing = demand.turns.standing()
     slots = min(demand.slots, MOST)
     row = (
-        demand.worker_id, lease_id, *map(list, zip(*standing, strict=True)), list(demand.types),
-        slots, demand.stamps(), demand.own_versions(),
+        demand.worker_id, lease_id, *map(list, zip(*standing, strict=True)),
+        demand.pool_types(), slots, list(demand.types), demand.own_versions(),
     )  # fmt: skip
     for _ in range(_LATE_ROUNDS):
         found = await tx.connection.fetch(_CLAIM, tx.moment.last, *row)

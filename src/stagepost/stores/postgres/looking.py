@@ -35,10 +35,9 @@ SELECT w.id, w.name, w.lanes, w.types, w.slots, w.version, w.state, (
 FROM workers AS w ORDER BY w.started_at, w.id"""
 
 _STAMPED: Final = f"""
-SELECT lane, type, code_version, count(*) FROM (
-    SELECT lane, type, code_version FROM pool WHERE code_version > 0
-    LIMIT {STAMPED_COUNTED}) AS s
-GROUP BY lane, type, code_version"""
+SELECT lane, type, count(*) FROM (
+    SELECT lane, type FROM pool WHERE strpos(type, '/') > 0 LIMIT {STAMPED_COUNTED}) AS s
+GROUP BY lane, type"""
 
 _KEY: Final = 'SELECT id, name, tenant, roles, hash, "user", created_at, revoked_at FROM api_keys'
 
@@ -56,7 +55,7 @@ async def workers(db: Backend) -> Sequence[WorkerRecord]:
 
 async def stamped(db: Backend) -> Sequence[Stamped]:
     """Queued tasks that were begun with a version of their code."""
-    return [Stamped(*row) for row in await db.fetch(_STAMPED)]
+    return [Stamped.of(*row) for row in await db.fetch(_STAMPED)]
 
 
 async def keys(db: Backend, tenant: str | None) -> Sequence[ApiKey]:

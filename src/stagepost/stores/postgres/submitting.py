@@ -53,9 +53,9 @@ INSERT INTO tasks ({", ".join(TASK_NAMES)}, dead, tagged, input) SELECT * FROM u
 ON CONFLICT (id) DO NOTHING RETURNING id"""
 
 _POOL: Final = """
-INSERT INTO pool (lane, score, task_id, type, deadline, pooled_at, hard, code_version)
+INSERT INTO pool (lane, score, task_id, type, deadline, pooled_at, hard)
 SELECT * FROM unnest($1::text[], $2::bigint[], $3::uuid[], $4::text[], $5::bigint[], $6::bigint[],
-    $7::boolean[], $8::integer[])"""
+    $7::boolean[])"""
 _EVENTS: Final = """
 INSERT INTO events (task_id, seq, kind, data, at)
 SELECT e.*, $1::bigint FROM unnest($2::uuid[], $3::integer[], $4::text[], $5::text[]) AS e"""

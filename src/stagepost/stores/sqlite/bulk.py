@@ -92,7 +92,6 @@ _CANDIDATES: Final = """
 SELECT json_group_array(json_array(lane, score, task_id, deadline)) FROM (
     SELECT lane, score, task_id, deadline FROM pool
     WHERE lane = ?1 AND type IN (SELECT value FROM json_each(?2))
-        AND (code_version = 0 OR type || '/' || code_version IN (SELECT value FROM json_each(?4)))
     ORDER BY score, task_id LIMIT ?3)"""
 
 _LATE_ROUNDS: Final = 32
@@ -100,8 +99,7 @@ _LATE_ROUNDS: Final = 32
 
 _LEAVE_POOL: Final = """
 DELETE FROM pool WHERE lane = ?1 AND (score, task_id) <= (?3, ?4)
-    AND type IN (SELECT value FROM json_each(?2))
-    AND (code_version = 0 OR type || '/' || code_version IN (SELECT value FROM json_each(?5)))"""
+    AND type IN (SELECT value FROM json_each(?2))"""
 """What is chosen in a lane are its first candidates, up to the last one chosen."""
 
 _CLAIM: Final = """
@@ -247,17 +245,17 @@ def claim(tx: Transaction, arguments: list[Demand]) -> Sequence[Sequence[Claimed
 def _claim_one(tx: Transaction, demand: Demand) -> Sequence[Claimed]:
     if tx.row("SELECT 1 FROM workers WHERE id = ?", (demand.worker_id,)) is None:
         return ()
-    types, stamps = json(demand.types), json(demand.stamps())
+    types = json(demand.pool_types())
     for _ in range(_LATE_ROUNDS):
         available = {
-            lane: orjson.loads(tx.value(_CANDIDATES, (lane, types, demand.slots, stamps)))
+            lane: orjson.loads(tx.value(_CANDIDATES, (lane, types, demand.slots)))
             for lane in demand.turns.lanes
         }
         chosen = demand.turns.choose(available, demand.slots)
         if not chosen:
             return ()
         for lane, last in {row[0]: row for row in chosen}.items():
-            tx.execute(_LEAVE_POOL, (lane, types, last[1], last[2], stamps))
+            tx.execute(_LEAVE_POOL, (lane, types, last[1], last[2]))
         in_time = _in_time(tx, chosen)
         if in_time:
             return _start(tx, json([row[2] for row in in_time]), demand)

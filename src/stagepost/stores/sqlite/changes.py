@@ -81,13 +81,9 @@ def _score(task: Task) -> int:
 
 
 def _enter_pool(tx: Transaction, task: Task) -> None:
-    row = (task.lane, _score(task), task.id, task.type, task.deadline, int(task.hard_deadline),
-           task.code_version)  # fmt: skip
-    tx.execute(
-        """INSERT INTO pool (lane, score, task_id, type, deadline, hard, code_version)
-           VALUES (?, ?, ?, ?, ?, ?, ?)""",
-        row,
-    )
+    late = (task.deadline, int(task.hard_deadline))
+    row = (task.lane, _score(task), task.id, task.pool_type, *late)
+    tx.execute("INSERT INTO pool VALUES (?, ?, ?, ?, ?, ?)", row)
     tx.pooled = True
 
 

@@ -270,12 +270,12 @@ def workers(db: apsw.Connection) -> Sequence[WorkerRecord]:
 def stamped(db: apsw.Connection) -> Sequence[Stamped]:
     """Queued tasks that were begun with a version of their code."""
     rows = db.execute(
-        """SELECT lane, type, code_version, count(*) FROM (
-               SELECT lane, type, code_version FROM pool WHERE code_version > 0 LIMIT ?)
-           GROUP BY lane, type, code_version""",
+        """SELECT lane, type, count(*) FROM (
+               SELECT lane, type FROM pool WHERE instr(type, '/') > 0 LIMIT ?)
+           GROUP BY lane, type""",
         (STAMPED_COUNTED,),
     )
-    return [Stamped(*row) for row in rows]
+    return [Stamped.of(*row) for row in rows]
 
 
 _KEY: Final = "SELECT id, name, tenant, roles, hash, user, created_at, revoked_at FROM api_keys"
