@@ -50,6 +50,7 @@ class Outlook:
         self._history = _Read(clock, _HISTORY_FRESH, store.history.all)
         self._told: dict[tuple[str, str, int, int], int] = {}
         self._told_until = 0.0
+        self._newest: dict[str, int] = {}
 
     async def of(self, view: TaskView) -> Foresight:
         """A task's outlook; its place in the queue is known."""
@@ -90,7 +91,7 @@ class Outlook:
         whole = estimates.typical(durations, task.upload_bytes, size)
         queue, now = 0, self._clock.now()
         if task.status is Status.QUEUED:
-            place = position or await self._guessed_place(task, now)
+            place = position or await self._guessed_place(task)
             each = estimates.slot_time(history, task.lane, whole)
             queue = await self._queue(task.lane, place, each)
         left = estimates.remaining(task, durations, size, now, queue)
@@ -126,13 +127,16 @@ class Outlook:
             each=each,
         )
 
-    async def _guessed_place(self, task: Task, now: int) -> int:
+    async def _guessed_place(self, task: Task) -> int:
+        """Between the oldest of its lane and the newest that was asked for, by its own age."""
         record = await self._lane(task.lane)
         if record is None or record.oldest_pooled_at is None or task.pooled_at is None:
             return 1
-        since = max(1, now - record.oldest_pooled_at)
-        behind = min(1.0, max(0, task.pooled_at - record.oldest_pooled_at) / since)
-        return 1 + round(behind * record.queued)
+        newest = max(self._newest.get(task.lane, 0), task.pooled_at)
+        self._newest[task.lane] = newest
+        oldest = record.oldest_pooled_at
+        behind = max(0, task.pooled_at - oldest) / max(1, newest - oldest)
+        return 1 + round(behind * max(0, record.queued - 1))
 
     async def _lane(self, name: str) -> LaneRecord | None:
         lanes = await self._lanes.value() or ()
