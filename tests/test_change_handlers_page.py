@@ -31,7 +31,7 @@ def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 passed" in done.stdout
+    assert "3 passed" in done.stdout
 
 
 def test_the_sentence_is_what_show_prints() -> None:
