@@ -4,17 +4,12 @@ The records on the path of every task are named tuples, since they are built ten
 times a second; the others are dataclasses.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from stagepost.choice import LaneTurns
 from stagepost.task import CancelRequest, Lease, Payload, Status, Task
-
-Versions = Mapping[str, tuple[int, ...]]
-"""By type: the versions of its code that a worker runs, its own first."""
-
-FIRST_VERSION: Final = (1,)
 
 
 class Idempotency(NamedTuple):
@@ -175,13 +170,7 @@ class WorkerRecord:
     running: int = 0
     started_at: int = 0
     beat_at: int = 0
-    versions: Versions = field(default_factory=dict)
-
-    def takes(self, lane: str, type_name: str, code_version: int = 0) -> bool:
-        """Whether it claims such tasks; a task without a version is anybody's."""
-        served = self.versions.get(type_name, FIRST_VERSION)
-        known = code_version == 0 or code_version in served
-        return lane in self.lanes and type_name in self.types and known
+    versions: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 class Beat(NamedTuple):
@@ -202,20 +191,7 @@ class Demand:
     slots: int
     turns: LaneTurns
     types: tuple[str, ...]
-    versions: Versions = field(default_factory=dict)
-
-    def own_versions(self) -> list[int]:
-        """The version of the code of each of `types`, with which an unstamped task begins."""
-        return [self.versions.get(name, FIRST_VERSION)[0] for name in self.types]
-
-    def pool_types(self) -> list[str]:
-        """Each `Task.pool_type` that it takes: of fresh tasks, and of those of its versions."""
-        stamped = [
-            f"{name}/{version}"
-            for name in self.types
-            for version in self.versions.get(name, FIRST_VERSION)
-        ]
-        return [*self.types, *stamped]
+    versions: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,26 +265,6 @@ class LaneRecord:
     oldest_pooled_at: int | None = None
     arrivals: int = 0
     completions: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Stamped:
-    """Queued tasks of one type that were begun with one version of its code; `count` may stop."""
-
-    lane: str
-    type: str
-    code_version: int
-    count: int
-
-    @classmethod
-    def of(cls, lane: str, pool_type: str, count: int) -> "Stamped":
-        """From a `Task.pool_type`."""
-        type_name, _, version = pool_type.partition("/")
-        return cls(lane, type_name, int(version), count)
-
-    def served_by(self, workers: Iterable[WorkerRecord]) -> bool:
-        """Whether one of these workers takes them."""
-        return any(worker.takes(self.lane, self.type, self.code_version) for worker in workers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, SchemaValidator
 
-from stagepost import codec
+from stagepost import codec, versions
 from stagepost.closed import ClosedJsonSchema, closed_validator
 from stagepost.errors import CodeChanged, Invalid, UnknownType
 from stagepost.retry import Retry, seconds
@@ -19,8 +19,6 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 _TYPE: Final = re.compile(r"[a-z][a-z0-9-]{0,62}")
 _LANE: Final = re.compile(r"[a-z][a-z0-9-]{0,62}")
-_LAST_VERSION: Final = 1_000_000
-_MOST_ACCEPTED: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,20 +267,8 @@ def describe(
         input_class=_model(annotation),
         output=None if returns in _UNTYPED else _adapter(handler, returns),
         output_class=_model(returns),
-        versions=_versions(name, version, accepts),
+        versions=versions.checked(name, version, accepts),
     )
-
-
-def _versions(name: str, version: int, accepts: Iterable[int]) -> tuple[int, ...]:
-    others = sorted(set(accepts) - {version})
-    for each in (version, *others):
-        if type(each) is not int or not 1 <= each <= _LAST_VERSION:
-            raise ValueError(
-                f'"{each}" is no version of {name}: use whole numbers from 1 to {_LAST_VERSION}.'
-            )
-    if len(others) > _MOST_ACCEPTED:
-        raise ValueError(f"{name} accepts more than {_MOST_ACCEPTED} versions; drop the oldest.")
-    return (version, *others)
 
 
 def _annotations(handler: Callable[..., Any]) -> tuple[Any, Any]:

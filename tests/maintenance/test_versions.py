@@ -7,8 +7,9 @@ import pytest
 
 from stagepost.errors import StoreUnavailable
 from stagepost.maintenance.versions import VersionWatch
-from stagepost.records import Stamped, WorkerRecord
+from stagepost.records import WorkerRecord
 from stagepost.testing import FakeClock
+from stagepost.versions import Stamped
 
 LEASE = 15.0
 OLD = Stamped("interactive", "review", 1, 7)

@@ -26,13 +26,13 @@ from stagepost.records import (
     Resume,
     Scope,
     TaskView,
-    Versions,
     WorkerRecord,
 )
 from stagepost.store import Store
 from stagepost.stores.sqlite import SqliteStore
 from stagepost.task import CancelRequest, Payload, Status, Task
 from stagepost.testing import FakeClock
+from stagepost.versions import Versions
 
 Opener = Callable[[Path, Clock, Callable[[Committed], None]], Awaitable[Store]]
 """Opens a store that keeps its data in, or under the name of, a folder."""

@@ -6,8 +6,8 @@ from typing import Final
 from stagepost.clock import Clock
 from stagepost.errors import Retryable
 from stagepost.maintenance.leadership import Leadership
-from stagepost.records import Stamped
 from stagepost.store import Store
+from stagepost.versions import Stamped
 
 _log = logging.getLogger("stagepost.versions")
 

@@ -12,12 +12,12 @@ from stagepost.records import (
     LaneRecord,
     SavedStep,
     Scope,
-    Stamped,
     TaskView,
     UploadRecord,
     WorkerRecord,
 )
 from stagepost.task import Task
+from stagepost.versions import Stamped
 
 
 class Reading(Protocol):

@@ -7,8 +7,9 @@ from typing import Any, Final
 import orjson
 
 from stagepost.event import Event
-from stagepost.records import Versions, WorkerRecord
+from stagepost.records import WorkerRecord
 from stagepost.task import CancelRequest, Payload, Status, Task, Wait
+from stagepost.versions import Versions
 
 TASK_FIELDS: Final = tuple(field.name for field in fields(Task))
 TASK_COLUMNS: Final = ", ".join(TASK_FIELDS)

@@ -11,7 +11,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 
 from stagepost.bus import Committed, Token
-from stagepost.records import LaneRecord, Stamped, WorkerRecord
+from stagepost.records import LaneRecord, WorkerRecord
+from stagepost.versions import Stamped
 
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -14,6 +14,7 @@ from stagepost.errors import Retryable
 from stagepost.estimates import History, size_class
 from stagepost.records import LaneRecord, TaskView, WorkerRecord
 from stagepost.task import SETTLED, Status, Task, Wait
+from stagepost.versions import takes
 from stagepost.web.parts import Parts
 
 Known = TypeVar("Known")
@@ -153,9 +154,9 @@ class Outlook:
 
 def _missing(task: Task, alive: Sequence[WorkerRecord]) -> Wait | None:
     """The worker that is missing: for the lane, for the type, or for the version of its code."""
-    if any(worker.takes(task.lane, task.type, task.code_version) for worker in alive):
+    if any(takes(worker, task.lane, task.type, task.code_version) for worker in alive):
         return None
-    if any(worker.takes(task.lane, task.type) for worker in alive):
+    if any(takes(worker, task.lane, task.type) for worker in alive):
         return Wait("worker", f"version {task.code_version} of {task.type}")
     known = any(task.lane in worker.lanes for worker in alive)
     return Wait("worker", f"type {task.type}" if known else f"lane {task.lane}")

@@ -3,8 +3,8 @@
 import pytest
 
 from stagepost.outcome import Drained, Succeeded
-from stagepost.records import Stamped
 from stagepost.task import Payload
+from stagepost.versions import Stamped, takes
 from support.tasks import failed, waiting
 from support.world import Hand, World, checkpoint
 
@@ -23,13 +23,13 @@ async def test_a_worker_tells_its_versions(world: World) -> None:
     await world.worker(LANE, types=["review", "scan"], versions={"review": (3, 1, 2)})
     (worker,) = await world.store.workers()
     assert worker.versions == {"review": (3, 1, 2)}
-    assert worker.takes("interactive", "review", 2)
-    assert worker.takes("interactive", "review")
-    assert worker.takes("interactive", "scan", 1)
-    assert not worker.takes("interactive", "scan", 2)
-    assert not worker.takes("interactive", "review", 4)
-    assert not worker.takes("batch", "review", 1)
-    assert not worker.takes("interactive", "translate", 1)
+    assert takes(worker, "interactive", "review", 2)
+    assert takes(worker, "interactive", "review")
+    assert takes(worker, "interactive", "scan", 1)
+    assert not takes(worker, "interactive", "scan", 2)
+    assert not takes(worker, "interactive", "review", 4)
+    assert not takes(worker, "batch", "review", 1)
+    assert not takes(worker, "interactive", "translate", 1)
 
 
 async def test_the_first_claim_stamps_a_task(world: World) -> None:

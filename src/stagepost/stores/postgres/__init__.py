@@ -29,7 +29,6 @@ from stagepost.records import (
     Resume,
     SavedStep,
     Scope,
-    Stamped,
     Submitted,
     TaskView,
     UploadRecord,
@@ -43,6 +42,7 @@ from stagepost.stores.postgres.history import PostgresHistory
 from stagepost.stores.postgres.opening import prepare
 from stagepost.stores.postgres.settling import Kind, Write
 from stagepost.task import CancelRequest, Lease, Payload, Task
+from stagepost.versions import Stamped
 
 _SCAN_EVERY: Final = 60_000
 """Milliseconds between two looks at the default deadlines of everything pooled."""

@@ -21,6 +21,7 @@ from stagepost.stores.postgres.answers import CLOSING, Answers, Bell, Intent
 from stagepost.stores.postgres.rows import MS
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.task import Status, Task
+from stagepost.versions import own_versions, pool_types
 
 _log = logging.getLogger("stagepost.store")
 
@@ -90,7 +91,7 @@ async def claim(tx: Transaction, demand: Demand, lease_id: str) -> Sequence[Clai
     slots = min(demand.slots, MOST)
     row = (
         demand.worker_id, lease_id, *map(list, zip(*standing, strict=True)),
-        demand.pool_types(), slots, list(demand.types), demand.own_versions(),
+        pool_types(demand), slots, list(demand.types), own_versions(demand),
     )  # fmt: skip
     for _ in range(_LATE_ROUNDS):
         found = await tx.connection.fetch(_CLAIM, tx.moment.last, *row)

@@ -5,10 +5,11 @@ from typing import Any, Final
 
 import orjson
 
-from stagepost.records import ApiKey, LaneRecord, Stamped, WorkerRecord
+from stagepost.records import ApiKey, LaneRecord, WorkerRecord
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.rows import MS
 from stagepost.stores.rows import STAMPED_COUNTED, worker_of
+from stagepost.versions import Stamped
 
 _COUNTED: Final = 10_000
 """Rows looked at most for the oldest of a lane."""

@@ -34,7 +34,6 @@ from stagepost.records import (
     Resume,
     SavedStep,
     Scope,
-    Stamped,
     Submitted,
     TaskView,
     UploadRecord,
@@ -49,6 +48,7 @@ from stagepost.stores.sqlite.intents import Intent, Kind
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.writer import Writer
 from stagepost.task import CancelRequest, Lease, Payload, Task
+from stagepost.versions import Stamped
 
 _SCAN_EVERY: Final = 60_000
 """Milliseconds between two looks at the default deadlines of everything pooled."""

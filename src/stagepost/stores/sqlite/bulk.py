@@ -27,6 +27,7 @@ from stagepost.stores.rows import json, mended
 from stagepost.stores.sqlite import changes
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import Lease
+from stagepost.versions import own_versions, pool_types
 
 Fenced = tuple[Lease, Any, ProgressNote | None]
 """A lease, what is written under it, and the progress that goes with it."""
@@ -245,7 +246,7 @@ def claim(tx: Transaction, arguments: list[Demand]) -> Sequence[Sequence[Claimed
 def _claim_one(tx: Transaction, demand: Demand) -> Sequence[Claimed]:
     if tx.row("SELECT 1 FROM workers WHERE id = ?", (demand.worker_id,)) is None:
         return ()
-    types = json(demand.pool_types())
+    types = json(pool_types(demand))
     for _ in range(_LATE_ROUNDS):
         available = {
             lane: orjson.loads(tx.value(_CANDIDATES, (lane, types, demand.slots)))
@@ -272,7 +273,7 @@ def _in_time(tx: Transaction, chosen: list[list[Any]]) -> list[list[Any]]:
 
 def _start(tx: Transaction, ids: str, demand: Demand) -> Sequence[Claimed]:
     lease_id = str(uuid7())
-    own = json(dict(zip(demand.types, demand.own_versions(), strict=True)))
+    own = json(dict(zip(demand.types, own_versions(demand), strict=True)))
     tx.execute(_CLAIM, (ids, lease_id, demand.worker_id, tx.now, own))
     tx.execute(_STARTED_EVENTS, (ids, lease_id, tx.now))
     found = orjson.loads(tx.value(_CLAIMED, (ids, lease_id, tx.now)))

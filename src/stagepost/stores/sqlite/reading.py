@@ -18,7 +18,6 @@ from stagepost.records import (
     LaneRecord,
     SavedStep,
     Scope,
-    Stamped,
     TaskView,
     UploadRecord,
     WorkerRecord,
@@ -34,6 +33,7 @@ from stagepost.stores.rows import (
     worker_of,
 )
 from stagepost.task import Payload, Status, Task
+from stagepost.versions import Stamped
 
 _QUEUE_COUNTED: Final = 10_000
 """Places counted at most; behind that a position is this number plus one."""
