@@ -13,6 +13,7 @@ from pathlib import Path
 from bench import (
     bare_limit,
     dispatch,
+    estimates,
     growth,
     machine,
     page,
@@ -39,6 +40,7 @@ BENCHMARKS: Mapping[str, Callable[[Session], Result]] = {
     "dispatch": dispatch.run,
     "progress": progress.run,
     "growth": growth.run,
+    "estimates": estimates.run,
 }
 NEED_PEERS = {"throughput", "postgres", "dispatch"}
 NEED_SERVICES = {"postgres"}

@@ -95,6 +95,10 @@ class Claimed(NamedTuple):
     trace_id: str
     seq: int
     input: str
+    code_version: int = 1
+    upload_bytes: int = 0
+    age: int = 0
+    """Milliseconds since its first claim."""
 
     @property
     def lease(self) -> Lease:
@@ -160,7 +164,11 @@ class FailureRecord:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
-    """One life of a worker process: a new id at each start."""
+    """One life of a worker process: a new id at each start.
+
+    `versions` says which versions of a type's code it runs, its own first; where nothing is said it
+    is version 1.
+    """
 
     id: str
     name: str
@@ -172,6 +180,7 @@ class WorkerRecord:
     running: int = 0
     started_at: int = 0
     beat_at: int = 0
+    versions: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 class Beat(NamedTuple):
@@ -187,6 +196,7 @@ class Demand:
 
     `limits` says how many tasks of some types may run at once in the whole fleet, as their code has
     it; a rule of the type goes before.
+    `versions` is that of WorkerRecord.
     """
 
     worker_id: str
@@ -194,6 +204,7 @@ class Demand:
     turns: LaneTurns
     types: tuple[str, ...]
     limits: Mapping[str, int] = field(default_factory=dict)
+    versions: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ TARGETS = {
     "dispatch": 4,
     "progress": 2,
     "growth": 1,
+    "estimates": 3,
 }
 
 

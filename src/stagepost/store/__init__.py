@@ -26,6 +26,7 @@ from typing import Protocol
 from stagepost.store.accepting import Accepting
 from stagepost.store.children import Children
 from stagepost.store.claiming import Claiming
+from stagepost.store.history import Histories
 from stagepost.store.keeping import Keeping
 from stagepost.store.keys import Keys
 from stagepost.store.limits import LimitRules
@@ -38,6 +39,7 @@ __all__ = [
     "Accepting",
     "Children",
     "Claiming",
+    "Histories",
     "Keeping",
     "Keys",
     "LimitRules",
@@ -75,6 +77,11 @@ class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     @property
     def schedules(self) -> Schedules:
         """Tasks that are submitted again and again."""
+        ...
+
+    @property
+    def history(self) -> Histories:
+        """How long tasks took."""
         ...
 
     async def ping(self) -> None:

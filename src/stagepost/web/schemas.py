@@ -124,6 +124,7 @@ class WholeTask(TaskItem):
     deadline: str
     tags: list[str]
     traceId: str
+    codeVersion: int | None
     seq: int
     cancelRequested: bool
     input: Any

@@ -13,6 +13,7 @@ from stagepost.stores.postgres import queues, starting
 from stagepost.stores.postgres.rows import MS
 from stagepost.stores.postgres.ruling import KnownRules
 from stagepost.stores.postgres.transaction import Transaction
+from stagepost.versions import own_versions, pool_types
 
 _LOCK: Final = "SELECT pg_advisory_xact_lock(1398031184, hashtext(current_schema()))"
 """Held by a claim that counts ("STGP")."""
@@ -62,9 +63,8 @@ async def take(tx: Transaction, demand: Demand, lease_id: str, known: KnownRules
         if not chosen:
             return []
         columns = map(list, zip(*(row[:5] for row in chosen), strict=True))
-        found = await tx.connection.fetch(
-            _TAKE, tx.moment.last, demand.worker_id, lease_id, *columns
-        )
+        row = (demand.worker_id, lease_id, *columns, list(demand.types), own_versions(demand))
+        found = await tx.connection.fetch(_TAKE, tx.moment.last, *row)
     tx.moment.saw(found[0][0])
     return _in_order(chosen, found)
 
@@ -80,7 +80,7 @@ async def _choose(
     slots = min(demand.slots, starting.MOST)
     ready = await _queues(tx, demand, slots)
     known.crowded = any(lane in demand.turns.windows for lane in demand.turns.lanes)
-    wanted = choosing.reads(ready, demand.types, slots, room)
+    wanted = choosing.reads(ready, pool_types(demand), slots, room)
     tx.held_back = room is not None and len(wanted) < len(ready)
     rows = await _rows(tx, wanted)
     shared = choosing.shared_lanes(wanted)

@@ -23,15 +23,18 @@ from stagepost.records import (
     WorkerRecord,
 )
 from stagepost.stores.rows import (
+    STAMPED_COUNTED,
     TASK_COLUMNS,
     TASK_FIELDS,
     event_of,
     json,
     payload_of,
     task_of,
+    worker_of,
 )
 from stagepost.stores.sqlite import queues
 from stagepost.task import Payload, Status, Task
+from stagepost.versions import Stamped
 
 _VIEW: Final = f"""
 SELECT {TASK_COLUMNS}, result, result_size, result_blob,
@@ -244,15 +247,22 @@ def workers(db: apsw.Connection) -> Sequence[WorkerRecord]:
     """The workers that live."""
     rows = db.execute(
         """SELECT id, name, lanes, types, slots, version, state,
-               (SELECT count(*) FROM tasks WHERE worker_id = workers.id), started_at, beat_at
+               (SELECT count(*) FROM tasks WHERE worker_id = workers.id), started_at, beat_at,
+               versions
            FROM workers ORDER BY started_at"""
     )
-    return [
-        WorkerRecord(
-            row[0], row[1], tuple(orjson.loads(row[2])), tuple(orjson.loads(row[3])), *row[4:]
-        )
-        for row in rows
-    ]
+    return [worker_of(row) for row in rows]
+
+
+def stamped(db: apsw.Connection) -> Sequence[Stamped]:
+    """Queued tasks that were begun with a version of their code."""
+    rows = db.execute(
+        """SELECT lane, type, count(*) FROM (
+               SELECT lane, type FROM pool WHERE instr(type, '/') > 0 LIMIT ?)
+           GROUP BY lane, type""",
+        (STAMPED_COUNTED,),
+    )
+    return [Stamped.of(*row) for row in rows]
 
 
 _KEY: Final = "SELECT id, name, tenant, roles, hash, user, created_at, revoked_at FROM api_keys"
