@@ -255,7 +255,8 @@ class TaskView:
     """A task with what belongs to it, in one consistent read.
 
     `position` is its place in its lane, from 1, while it is QUEUED: how many start before it if no
-    more come and every tenant has the same weight.
+    more come and every tenant has the same weight. It is `blocked` while it is QUEUED and as many
+    tasks with its concurrency key as may run at once are before it.
     """
 
     task: Task
@@ -263,6 +264,7 @@ class TaskView:
     position: int | None = None
     input: str = "null"
     tags: tuple[str, ...] = ()
+    blocked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,12 @@ from typing import Any
 import httpx
 import pytest
 
+from stagepost import App
 from stagepost.errors import StoreUnavailable
-from stagepost.outcome import Drained
+from stagepost.outcome import Drained, Waiting
+from stagepost.rules import Rule, RuleKind
 from stagepost.task import Wait
+from stagepost.waiting import ChildrenOver, Condition, LimitFree, SignalSent, TimeComes
 from web.kit import API, Engine, engine_in, http
 
 
@@ -138,6 +141,85 @@ async def test_the_worker_that_is_missing(
         await engine.store.beat((await engine.store.workers())[0].id, worker["state"])
     wait = (await status(engine, task_id))["waitingFor"]
     assert wait == (None if name is None else {"kind": "worker", "name": name, "until": None})
+
+
+@pytest.mark.parametrize(
+    ("place", "another"), [("lanes/interactive", "lanes/batch"), ("types/echo", "types/review")]
+)
+async def test_what_is_paused(
+    engine: Engine, client: httpx.AsyncClient, place: str, another: str
+) -> None:
+    task_id = (await engine.submit()).task_id
+    name = place.replace("s/", " ")
+    # A pause is told before the worker that is missing as well.
+    await client.post(f"{API}/{place}/pause")
+    wait = (await status(engine, task_id))["waitingFor"]
+    assert wait == {"kind": "paused", "name": name, "until": None}
+    await engine.worker.register()
+    await client.post(f"{API}/{place}/resume")
+    await client.post(f"{API}/{another}/pause")
+    assert (await status(engine, task_id))["waitingFor"] is None
+
+
+@pytest.mark.parametrize("place", ["lanes/interactive", "types/echo", "tenants/local"])
+async def test_a_limit_that_is_full(engine: Engine, client: httpx.AsyncClient, place: str) -> None:
+    await engine.worker.register()
+    for _ in range(2):
+        await engine.submit()
+    assert (await client.put(f"{API}/{place}", json={"concurrency": 2})).status_code == 200
+    task_id = (await engine.submit()).task_id
+    claims = [await engine.worker.claim()]
+    assert (await status(engine, task_id))["waitingFor"] is None
+    claims.append(await engine.worker.claim())
+    wait = (await status(engine, task_id))["waitingFor"]
+    assert wait == {"kind": "limit", "name": place.replace("s/", " "), "until": None}
+    await engine.worker.complete(claims[0])
+    assert (await status(engine, task_id))["waitingFor"] is None
+
+
+async def test_the_limit_of_a_types_code(tmp_path: Path) -> None:
+    app = App()
+
+    @app.task("echo", concurrency=1)
+    async def echo(ctx: object, request: dict[str, str]) -> None: ...
+
+    async with engine_in(tmp_path, app=app) as engine:
+        await engine.worker.register()
+        await engine.submit()
+        await engine.worker.claim()
+        task_id = (await engine.submit()).task_id
+        wait = (await status(engine, task_id))["waitingFor"]
+        assert wait == {"kind": "limit", "name": "type echo", "until": None}
+        await engine.store.rules.put(Rule(RuleKind.TYPE, "echo", concurrency=2))
+        assert (await status(engine, task_id))["waitingFor"] is None
+
+
+async def test_who_waits_for_its_key(engine: Engine) -> None:
+    await engine.worker.register()
+    first = (await engine.submit(concurrency_key="one")).task_id
+    second = (await engine.submit(concurrency_key="one")).task_id
+    assert (await status(engine, first))["waitingFor"] is None
+    wait = (await status(engine, second))["waitingFor"]
+    assert wait == {"kind": "limit", "name": "key one", "until": None}
+    await engine.worker.complete(await engine.worker.claim())
+    assert (await status(engine, second))["waitingFor"] is None
+
+
+@pytest.mark.parametrize(
+    ("condition", "kind"),
+    [
+        (TimeComes("a night", 4_102_444_800_000), "timer"),
+        (SignalSent("approval", "approval"), "signal"),
+        (ChildrenOver("pages", "pages", stop=False), "child"),
+        (LimitFree("openai", 60.0), "limit"),
+    ],
+)
+async def test_what_a_handler_waits_for(engine: Engine, condition: Condition, kind: str) -> None:
+    task_id = (await engine.submit()).task_id
+    await engine.worker.settle(await engine.worker.claim(), Waiting((condition,)))
+    wait = (await status(engine, task_id))["waitingFor"]
+    assert (wait["kind"], wait["name"]) == (kind, condition.name)
+    assert (wait["until"] is None) == (kind in {"signal", "child"})
 
 
 async def test_a_list_names_what_holds_each_task_up(engine: Engine) -> None:

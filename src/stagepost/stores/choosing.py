@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
 from typing import Any, Final, NamedTuple
 
-from stagepost.rules import RuleKind, Rules
+from stagepost.rules import RuleKind, Rules, Running
 from stagepost.versions import type_of
 
 STRIDE: Final = 1_000_000
@@ -41,9 +41,6 @@ class Queue(NamedTuple):
 
 Row = Sequence[Any]
 """A ready task: its queue's lane, tenant and type, then score, id and deadline."""
-
-Running = tuple[str, str, str, int]
-"""Lane, tenant and type, and how many tasks of them run."""
 
 
 @dataclass(slots=True)

@@ -13,8 +13,11 @@ from stagepost.clock import Clock
 from stagepost.errors import Retryable
 from stagepost.estimates import History, size_class
 from stagepost.records import LaneRecord, TaskView, WorkerRecord
+from stagepost.rules import NO_RULES, RuleKind, Rules
+from stagepost.store import RuleBook
 from stagepost.task import SETTLED, Status, Task, Wait
 from stagepost.versions import takes
+from stagepost.web import held
 from stagepost.web.parts import Parts
 
 Known = TypeVar("Known")
@@ -22,6 +25,7 @@ Known = TypeVar("Known")
 _log = logging.getLogger("stagepost.web")
 
 _WORKERS_FRESH: Final = 2.0  # seconds
+_RULES_FRESH: Final = 2.0
 _LANES_FRESH: Final = 5.0
 _HISTORY_FRESH: Final = 10.0
 _TOLD_FRESH: Final = 1.0
@@ -49,16 +53,22 @@ class Outlook:
         self._workers = _Read(clock, _WORKERS_FRESH, store.workers)
         self._lanes = _Read(clock, _LANES_FRESH, lambda: store.lanes(names))
         self._history = _Read(clock, _HISTORY_FRESH, store.history.all)
+        self._rules = _Read(clock, _RULES_FRESH, lambda: _rules_of(store.rules))
+        self._running = _Read(clock, _RULES_FRESH, store.rules.running)
+        types = parts.app.types
+        self._coded = {
+            name: type_.concurrency for name, type_ in types.items() if type_.concurrency
+        }
         self._told: dict[tuple[str, str, int, int], int] = {}
         self._told_until = 0.0
         self._newest: dict[str, int] = {}
 
     async def of(self, view: TaskView) -> Foresight:
         """A task's outlook; its place in the queue is known."""
-        return await self._of(view.task, view.position, len(view.input))
+        return await self._of(view.task, view.position, len(view.input), blocked=view.blocked)
 
     async def of_listed(self, task: Task) -> Foresight:
-        """A task's outlook; its place is guessed by its age."""
+        """A task's outlook; its place is guessed by its age, and who has its key is not asked."""
         return await self._of(task, None, 0)
 
     async def at_submit(self, type_name: str, lane: str, upload_bytes: int, size: int) -> int:
@@ -84,7 +94,9 @@ class Outlook:
         each = estimates.slot_time(history, lane, whole)
         return _seconds(await self._queue(lane, behind, each) + whole)
 
-    async def _of(self, task: Task, position: int | None, size: int) -> Foresight:
+    async def _of(
+        self, task: Task, position: int | None, size: int, *, blocked: bool = False
+    ) -> Foresight:
         if task.status in SETTLED:
             return Foresight()
         history = await self._durations()
@@ -96,21 +108,33 @@ class Outlook:
             each = estimates.slot_time(history, task.lane, whole)
             queue = await self._queue(task.lane, place, each)
         left = estimates.remaining(task, durations, size, now, queue)
-        return Foresight(await self._waiting_for(task), _seconds(left))
+        return Foresight(await self._waiting_for(task, blocked=blocked), _seconds(left))
 
     async def _durations(self) -> History:
         return await self._history.value() or {}
 
-    async def _waiting_for(self, task: Task) -> Wait | None:
+    async def _waiting_for(self, task: Task, *, blocked: bool) -> Wait | None:
         match task.status:
             case Status.FAILED:
                 return Wait("retry", task.failure_kind or "", task.due_at)
             case Status.PENDING:
                 return Wait("timer", "runAt", task.run_at)
             case Status.QUEUED:
-                alive = await self._alive()
-                return None if alive is None else _missing(task, alive)
+                return await self._held_back(task, blocked=blocked)
         return task.wait
+
+    async def _held_back(self, task: Task, *, blocked: bool) -> Wait | None:
+        """What keeps it from being claimed: first what a person must do something about."""
+        rules = await self._rules.value() or NO_RULES
+        alive = await self._alive()
+        found = held.paused(task, rules) or (None if alive is None else _missing(task, alive))
+        if found is not None:
+            return found
+        if blocked:
+            return Wait("limit", f"key {task.concurrency_key}")
+        if not rules.limit and not self._coded:
+            return None
+        return held.full(task, rules, self._coded, await self._running.value() or ())
 
     async def _queue(self, lane: str, place: int, each: int) -> int:
         serving = [worker for worker in await self._alive() or () if lane in worker.lanes]
@@ -150,6 +174,10 @@ class Outlook:
         if workers is None:
             return None
         return [each for each in workers if each.beat_at > silent and each.state == "running"]
+
+
+async def _rules_of(book: RuleBook) -> Rules:
+    return Rules([rule for kind in RuleKind for rule in await book.find(kind)])
 
 
 def _missing(task: Task, alive: Sequence[WorkerRecord]) -> Wait | None:

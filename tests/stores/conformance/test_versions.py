@@ -3,6 +3,7 @@
 import pytest
 
 from stagepost.outcome import Drained, Succeeded
+from stagepost.rules import Rule, RuleKind
 from stagepost.task import Payload
 from stagepost.versions import Stamped, takes
 from support.tasks import failed, waiting
@@ -110,6 +111,49 @@ async def test_what_waits_for_a_version_is_counted(world: World) -> None:
     assert {(each.type, each.code_version) for each in found} == {("review", 1)}
     await world.claim(9, by=old)
     assert Stamped("interactive", "review", 1, 1) not in await world.store.stamped()
+
+
+async def test_a_key_is_handed_to_a_task_as_its_version_has_it(world: World) -> None:
+    first = await world.running(by=await of_versions(world, 1), concurrency_key="one")
+    await world.store.settle(first.lease, failed(None))
+    second = await world.running(by=await of_versions(world, 2), concurrency_key="one")
+    await world.redrive(first.task_id)
+    both = await of_versions(world, 2, 1)
+    assert await claimed_by(world, both) == []
+    await world.store.settle(second.lease, Succeeded(Payload("1", 1)))
+    assert await claimed_by(world, await of_versions(world, 2)) == []
+    assert await claimed_by(world, both) == [first.task_id]
+
+
+async def test_rules_of_a_type_hold_for_all_its_versions(world: World) -> None:
+    old, both = await of_versions(world, 1), await of_versions(world, 2, 1)
+    for claim in [await world.running(by=old) for _ in range(3)]:
+        await world.store.settle(claim.lease, Drained())
+    await world.submit()
+    rules = world.store.rules
+    await rules.put(Rule(RuleKind.TYPE, "review", concurrency=2))
+    assert len(await claimed_by(world, both)) == 2
+    assert await claimed_by(world, both) == []
+    await rules.put(Rule(RuleKind.TYPE, "review"))
+    await rules.pause(RuleKind.TYPE, "review", paused=True)
+    assert await claimed_by(world, both) == []
+    await rules.pause(RuleKind.TYPE, "review", paused=False)
+    assert len(await claimed_by(world, both)) == 2
+
+
+async def test_begun_and_fresh_tasks_of_a_tenant_are_one_line(world: World) -> None:
+    hand = await of_versions(world, 1)
+    begun = await world.running(by=hand)
+    first = await world.submit()
+    world.clock.advance(1)
+    await world.store.settle(begun.lease, Drained())
+    world.clock.advance(1)
+    last, other = await world.submit(), await world.submit(tenant="bolt")
+    line = [first, begun.task_id, last]
+    places = [(await world.view(task_id)).position for task_id in (*line, other)]
+    assert places == [2, 3, 4, 2]
+    assert {claim.task_id for claim in await world.claim(2, by=hand)} == {first, other}
+    assert await claimed_by(world, hand) == [begun.task_id, last]
 
 
 async def test_versions_survive_a_restart(world: World) -> None:

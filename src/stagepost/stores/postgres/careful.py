@@ -9,7 +9,7 @@ from typing import Any, Final
 from stagepost.records import Demand
 from stagepost.stores import choosing
 from stagepost.stores.choosing import Queue, Room, Row, Standing
-from stagepost.stores.postgres import queues, starting
+from stagepost.stores.postgres import queues, ruling, starting
 from stagepost.stores.postgres.rows import MS
 from stagepost.stores.postgres.ruling import KnownRules
 from stagepost.stores.postgres.transaction import Transaction
@@ -19,12 +19,6 @@ _LOCK: Final = "SELECT pg_advisory_xact_lock(1398031184, hashtext(current_schema
 """Held by a claim that counts ("STGP")."""
 
 _LIVES: Final = "SELECT 1 FROM workers WHERE id = $1::uuid"
-
-_RUNNING: Final = """
-SELECT t.lane, t.tenant, t.type, count(*)
-FROM claims AS c CROSS JOIN LATERAL unnest(c.tasks) AS u (id)
-    JOIN tasks AS t ON t.id = u.id AND t.lease_id = c.lease_id
-WHERE t.status = 'RUNNING' GROUP BY 1, 2, 3"""
 
 _ROWS: Final = """
 SELECT q.lane, q.tenant, q.type, c.score, c.task_id, c.deadline
@@ -57,7 +51,7 @@ async def take(tx: Transaction, demand: Demand, lease_id: str, known: KnownRules
             await tx.connection.execute(_LOCK)
         if await tx.connection.fetchval(_LIVES, demand.worker_id) is None:
             return []
-        running = [tuple(row) for row in await tx.connection.fetch(_RUNNING)] if counts else []
+        running = await ruling.running(tx.connection) if counts else []
         room = choosing.room_for(known.rules, demand.limits, running)
         chosen = await _choose(tx, demand, room, known)
         if not chosen:

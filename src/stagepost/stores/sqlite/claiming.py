@@ -32,9 +32,6 @@ SELECT json_group_array(json_array(?1, ?2, ?3, score, task_id, deadline)) FROM (
     SELECT score, task_id, deadline FROM pool WHERE lane = ?1 AND tenant = ?2 AND type = ?3
     ORDER BY score, task_id LIMIT ?4)"""
 
-_RUNNING: Final = """
-SELECT lane, tenant, type, count(*) FROM tasks WHERE worker_id IS NOT NULL GROUP BY 1, 2, 3"""
-
 _LATEST: Final = "SELECT latest FROM lane_turns WHERE lane = ?1"
 _PLACE: Final = "SELECT place FROM turns WHERE lane = ?1 AND tenant = ?2"
 _ADVANCE: Final = """
@@ -126,7 +123,7 @@ class Claiming:
 
     def _room(self, tx: Transaction, demand: Demand) -> Room | None:
         counts = self._rules.limit or demand.limits
-        running = tx.rows(_RUNNING) if counts else []
+        running = ruling.running(tx.connection) if counts else []
         return choosing.room_for(self._rules, demand.limits, running)
 
     def _weights(self, shared: dict[str, set[str]]) -> dict[str, int]:

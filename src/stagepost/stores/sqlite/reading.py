@@ -38,7 +38,9 @@ from stagepost.versions import Stamped
 
 _VIEW: Final = f"""
 SELECT {TASK_COLUMNS}, result, result_size, result_blob,
-    coalesce(input, (SELECT body FROM inputs WHERE task_id = id)), tagged
+    coalesce(input, (SELECT body FROM inputs WHERE task_id = id)), tagged,
+    concurrency_key IS NOT NULL AND EXISTS (
+        SELECT 1 FROM keyed WHERE task_id = id AND holds = 0)
 FROM tasks WHERE id = ?"""
 
 
@@ -48,12 +50,13 @@ def view(db: apsw.Connection, task_id: str, scope: Scope) -> TaskView:
     task = None if row is None else task_of(row)
     if row is None or task is None or not scope.holds(task):
         raise NotFound(f"There is no task {task_id}.")
-    result, size, blob, body, tagged = row[len(TASK_FIELDS) :]
+    result, size, blob, body, tagged, blocked = row[len(TASK_FIELDS) :]
     tags: tuple[str, ...] = ()
     if tagged:
         found = db.execute("SELECT tag FROM tags WHERE task_id = ? ORDER BY tag", (task_id,))
         tags = tuple(tag for (tag,) in found)
-    return TaskView(task, payload_of(result, size, blob), _position(db, task), body, tags)
+    place = _position(db, task)
+    return TaskView(task, payload_of(result, size, blob), place, body, tags, bool(blocked))
 
 
 def _position(db: apsw.Connection, task: Task) -> int | None:
