@@ -423,7 +423,7 @@ def task_of(new: NewTask, now: int) -> Task:
         deadline=run_at + ttl if new.deadline is None else new.deadline,
         hard_deadline=new.deadline is not None, max_attempts=new.max_attempts,
         priority=new.priority, trace_id=new.trace_id, parent_id=parent_id, batch_id=batch_id,
-        place=place,
+        place=place, concurrency_key=new.concurrency_key,
     )  # fmt: skip
 
 
