@@ -128,7 +128,7 @@ _weighted = [
     (2, _cause("park", _which)),
     (5, _cause("send", _which, *_signals)),
     (6, _cause("parent", _which, st.sampled_from("ab"), st.integers(1, 3), _ways)),
-    (3, _cause("redrive", _which, _resumes, st.integers(1, 3))),
+    (6, _cause("redrive", _which, _resumes, st.integers(1, 3))),
     (2, _cause("rescue", st.sampled_from([0.0, 0.0, 15.0]))),
     (3, _cause("cancel", _which, st.sampled_from(["ada", "bob"]))),
     (1, _cause("discard", _which)),

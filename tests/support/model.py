@@ -248,7 +248,7 @@ class Model:
             self.progress(lease, note)
         self._settle(self.tasks[lease.task_id], outcome)
         self.hand_over()
-        self._tell_parents()
+        self._cancel_families()
 
     def spawn(self, lease: Lease, page: Page) -> None:
         """Start children."""
@@ -384,7 +384,7 @@ class Model:
         for task in held:
             self._settle(task, lifecycle.loss(task, Blame.UNKNOWN, self.now))
         self.hand_over()
-        self._tell_parents()
+        self._cancel_families()
         return silent, {task.id for task in held}
 
     def _each(self, change: Callable[[Task], Change | None]) -> int:
