@@ -147,6 +147,7 @@ class Model:
 
     def claim(self, demand: Demand, turns: LaneTurns) -> list[str]:
         """The ids that a claim must answer, in their order; see `claimed`."""
+        in_time: list[str] = []
         for _ in range(_TRIES):
             offered = {
                 lane: [task for task in self.pool(lane) if _is_for(task, demand)]
@@ -163,11 +164,12 @@ class Model:
                 if task.deadline <= self.now:
                     self._apply(lifecycle.expired(task, self.now))
             self.hand_over()
-            self._tell_parents()
             in_time = [task.id for task in chosen if task.deadline > self.now]
             if in_time or not chosen:
-                return in_time
-        return []
+                break
+        # Parents of what was too late are told once the claim is over.
+        self._tell_parents()
+        return in_time
 
     def claimed(self, lease: Lease, demand: Demand) -> None:
         """A task was claimed under this lease."""
