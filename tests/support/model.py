@@ -242,6 +242,7 @@ class Model:
         change = lifecycle.woken(task, self.now) if wakes(task, signal, waits) else None
         if change is not None:
             self._apply(change)
+            self.hand_over()
 
     def settle(self, lease: Lease, outcome: Outcome, note: ProgressNote | None) -> None:
         """End a claim."""
@@ -276,6 +277,7 @@ class Model:
             found = lifecycle.children_changed(parent, batch, self.now)
             if found is not None:
                 self._apply(found)
+        self.hand_over()
 
     def _settle(self, task: Task, outcome: Outcome) -> None:
         batches = self.families.of(task.id)
