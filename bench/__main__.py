@@ -13,6 +13,7 @@ from pathlib import Path
 from bench import (
     bare_limit,
     dispatch,
+    estimates,
     fanout,
     growth,
     limits,
@@ -45,6 +46,7 @@ BENCHMARKS: Mapping[str, Callable[[Session], Result]] = {
     "sleepers": sleepers.run,
     "fanout": fanout.run,
     "limits": limits.run,
+    "estimates": estimates.run,
 }
 NEED_PEERS = {"throughput", "postgres", "dispatch"}
 NEED_SERVICES = {"postgres", "sleepers", "fanout", "limits"}

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from engine_kit.engine import ALL, alive, events, finished, kinds, lines, reached, running, until
 from engine_kit.handlers import app
 from stagepost.client import Options
@@ -323,3 +325,27 @@ async def test_a_sync_handler_reads_its_file_and_saves_another(tmp_path: Path) -
         assert await engine.client.result(view) == "hello"
         artifact = (await engine.store.artifacts(submitted.task_id))[0]
         assert await engine.blobs.get(artifact.blob) == b"hello"
+
+
+async def test_a_handler_in_a_child_sees_the_version_of_its_task(tmp_path: Path) -> None:
+    async with running(app, tmp_path) as engine:
+        submitted = await engine.client.submit("sync-version", {})
+        view = await finished(engine, submitted.task_id)
+        assert view.result is not None
+        assert (view.result.text, view.task.code_version) == ("3", 3)
+
+
+async def test_a_task_of_a_foreign_version_is_never_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(app, tmp_path) as engine:
+        take = engine.store.claim
+
+        async def mistaken(*args: Any, **kwargs: Any) -> Any:
+            return [claim._replace(code_version=2) for claim in await take(*args, **kwargs)]
+
+        monkeypatch.setattr(engine.store, "claim", mistaken)
+        submitted = await engine.client.submit("sync-version", {})
+        task = (await finished(engine, submitted.task_id)).task
+    assert (task.status, task.failure_kind, task.attempt) == (DEAD, "CODE_CHANGED", 1)
+    assert "version 2 of sync-version" in (task.error_message or "")

@@ -74,6 +74,20 @@ def test_a_second_claim_keeps_the_first_start() -> None:
     assert (change.task.started_at, only(change).data()) == (BORN, {"attempt": 2})
 
 
+def test_the_first_claim_stamps_the_version_and_later_ones_leave_it() -> None:
+    first = lifecycle.claimed(queued(), Lease("id", 1, "lease"), "worker", NOW, 3).task
+    assert first.code_version == 3
+    again = lifecycle.settled(first, Drained(), NOW).task
+    assert lifecycle.claimed(again, Lease("id", 2, "x"), "worker", NOW, 4).task.code_version == 3
+
+
+def test_a_fresh_redrive_takes_the_stamp_away() -> None:
+    task = dead(code_version=3)
+    assert lifecycle.redriven(task, "ada", "fresh", 3, NOW).task.code_version == 0
+    for resume in ("checkpoints", {"fromStep": "read"}):
+        assert lifecycle.redriven(task, "ada", resume, 3, NOW).task.code_version == 3
+
+
 def test_success() -> None:
     change = lifecycle.settled(running(trace_id="t", cancel=ASKED), succeeded(), NOW)
     task = change.task

@@ -213,7 +213,7 @@ async def test_a_worker_whose_lease_ran_out_is_refused_and_another_finishes(
 
 
 def second(engine: Engine) -> Worker:
-    executor = Executor(engine.app, engine.store, engine.blobs, engine.bus)
+    executor = Executor(engine.app, engine.store, engine.blobs, engine.bus, engine.learner)
     options = wiring._worker_options(engine.settings)
     return Worker(engine.app, engine.store, engine.bus, executor, options)
 

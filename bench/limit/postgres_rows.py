@@ -29,7 +29,7 @@ WITH n AS MATERIALIZED (SELECT now_ms() AS ms), gone AS (
         ORDER BY score, task_id LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING task_id
 ), started AS (
     UPDATE tasks SET status = 'RUNNING', fence = fence + 1, lease_id = $3, worker_id = $4,
-        pooled_at = NULL, started_at = n.ms, seq = 2
+        pooled_at = NULL, started_at = n.ms, seq = 2, code_version = 1
     FROM gone, n WHERE id = task_id AND status = 'QUEUED' RETURNING id, fence
 ), told AS (
     INSERT INTO events (task_id, seq, kind, data, at)

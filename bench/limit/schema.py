@@ -46,7 +46,7 @@ DELETE FROM pool WHERE (lane, tenant, type, score, task_id) IN
 """,
     """
 UPDATE tasks SET status = 'RUNNING', fence = fence + 1, lease_id = :lease, worker_id = :worker,
-    pooled_at = NULL, started_at = :now, seq = 2
+    pooled_at = NULL, started_at = :now, seq = 2, code_version = 1
 FROM json_each(:rows) WHERE tasks.id = value->>4 AND status = 'QUEUED'
 """,
     """

@@ -40,6 +40,7 @@ class Facts(NamedTuple):
     attempt: int
     trace_id: str
     waits: int = 0
+    code_version: int = 1
 
 
 class Runner(Protocol):
@@ -100,6 +101,14 @@ class Context:
     def attempt(self) -> int:
         """The number of this try, from 1."""
         return self._facts.attempt
+
+    @property
+    def version(self) -> int:
+        """The version of the handler with which the task was begun.
+
+        A handler that accepts older versions looks here before it does what those did otherwise.
+        """
+        return self._facts.code_version
 
     @property
     def log(self) -> "logging.LoggerAdapter[logging.Logger]":

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import os
 import random
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, Protocol
 
@@ -17,8 +18,9 @@ from stagepost.child.process import ChildDied, Children
 from stagepost.child_pages import ChildPages
 from stagepost.claim_journal import ClaimJournal, inline, insist
 from stagepost.context import Context, Facts
-from stagepost.errors import LeaseLost, Retryable, Terminal
+from stagepost.errors import CodeChanged, LeaseLost, Retryable, Terminal
 from stagepost.failure import REACTIONS, Failure, FailureKind, Then, classify
+from stagepost.learning import Learner
 from stagepost.lifecycle import died
 from stagepost.limiting import Limiting
 from stagepost.outcome import Drained, Failed, Outcome, Succeeded, Waiting
@@ -60,10 +62,12 @@ class Executor:
         store: Store,
         blobs: Blobs,
         bus: Bus,
+        learner: Learner,
         lanes: Collection[str] = (),
         limiting: Limiting | None = None,
     ) -> None:
         self._app = app
+        self._learner = learner
         self._store = store
         self._blobs = blobs
         self._bus = bus
@@ -90,6 +94,8 @@ class Executor:
                     await journal.limits.let_go()
             if outcome is not None and not running.abandoned:
                 await self._settle(running.claim, journal, outcome)
+                if type(outcome) is Succeeded:
+                    self._learner.saw(running.claim, running.began_at, time.monotonic())
         finally:
             watcher.closed(running)
 
@@ -118,6 +124,7 @@ class Executor:
         claim = running.claim
         task_type = self._app.types[claim.type]
         try:
+            _check_version(claim, task_type)
             if task_type.killable or (claim.lost_claims and _can_be_alone(claim, task_type)):
                 outcome = await self._in_child(running, journal, task_type)
             else:
@@ -205,6 +212,15 @@ class Executor:
             _log.warning("%s", error, extra=_marks(claim))
 
 
+def _check_version(claim: Claimed, task_type: TaskType) -> None:
+    # No store gives such a task; to run it all the same would mix two versions' steps.
+    if claim.code_version not in task_type.versions:
+        raise CodeChanged(
+            f"The task was begun with version {claim.code_version} of {claim.type}, which this "
+            "worker does not run. Redrive it fresh, or start a worker that accepts this version."
+        )
+
+
 def _executes(running: Running) -> bool:
     """Whether its own asyncio task is what the event loop executes at this moment."""
     try:
@@ -242,7 +258,7 @@ def reaction(claim: Claimed, task_type: TaskType, failure: Failure) -> Outcome:
 def _facts(claim: Claimed) -> Facts:
     return Facts(
         claim.task_id, claim.tenant, claim.user, claim.type, claim.attempt, claim.trace_id,
-        claim.waits,
+        claim.waits, claim.code_version,
     )  # fmt: skip
 
 

@@ -85,8 +85,11 @@ def debounced(task: Task, later: Task) -> Change:
     return Change(replace(put_off, due_at=_next_due(put_off, put_off.run_at)))
 
 
-def claimed(task: Task, lease: Lease, worker_id: str, now: int) -> Change:
-    """A worker takes the task; `lease.fence` is one above the task's."""
+def claimed(task: Task, lease: Lease, worker_id: str, now: int, version: int = 1) -> Change:
+    """A worker takes the task; `lease.fence` is one above the task's.
+
+    `version` is that of the worker's own code, with which a task goes on from its first claim.
+    """
     running = task.to(
         Status.RUNNING,
         fence=lease.fence,
@@ -94,6 +97,7 @@ def claimed(task: Task, lease: Lease, worker_id: str, now: int) -> Change:
         worker_id=worker_id,
         pooled_at=None,
         started_at=task.started_at if task.started_at is not None else now,
+        code_version=task.code_version or version,
     )
     return _with_facts(running, Started(task.attempt))
 
@@ -268,7 +272,8 @@ def redriven(
     """A dead letter goes back to its lane with `attempts` new tries.
 
     The default deadline starts anew; an explicit one that has passed gives way to the default.
-    Raises Conflict for a task that is no dead letter.
+    With nothing saved any more, the version of the code that claims it next is its own. Raises
+    Conflict for a task that is no dead letter.
     """
     if task.status is not Status.DEAD_LETTER:
         raise Conflict(f"Only a dead letter can be redriven; this task is {task.status}.")
@@ -286,6 +291,7 @@ def redriven(
         ended_at=None,
         pooled_at=now,
         due_at=None,
+        code_version=0 if resume == "fresh" else task.code_version,
     )
     return _with_facts(queued, Redriven(by, resume))
 

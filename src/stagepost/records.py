@@ -104,6 +104,10 @@ class Claimed(NamedTuple):
     trace_id: str
     seq: int
     input: str
+    code_version: int = 1
+    upload_bytes: int = 0
+    age: int = 0
+    """Milliseconds since its first claim."""
 
     @property
     def lease(self) -> Lease:
@@ -169,7 +173,11 @@ class FailureRecord:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
-    """One life of a worker process: a new id at each start."""
+    """One life of a worker process: a new id at each start.
+
+    `versions` says which versions of a type's code it runs, its own first; where nothing is said it
+    is version 1.
+    """
 
     id: str
     name: str
@@ -181,6 +189,7 @@ class WorkerRecord:
     running: int = 0
     started_at: int = 0
     beat_at: int = 0
+    versions: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 class Beat(NamedTuple):
@@ -196,6 +205,7 @@ class Demand:
 
     `limits` says how many tasks of some types may run at once in the whole fleet, as their code has
     it; a rule of the type goes before.
+    `versions` is that of WorkerRecord.
     """
 
     worker_id: str
@@ -203,6 +213,7 @@ class Demand:
     turns: LaneTurns
     types: tuple[str, ...]
     limits: Mapping[str, int] = field(default_factory=dict)
+    versions: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +264,8 @@ class TaskView:
     """A task with what belongs to it, in one consistent read.
 
     `position` is its place in its lane, from 1, while it is QUEUED: how many start before it if no
-    more come and every tenant has the same weight.
+    more come and every tenant has the same weight. It is `blocked` while it is QUEUED and as many
+    tasks with its concurrency key as may run at once are before it.
     """
 
     task: Task
@@ -261,6 +273,7 @@ class TaskView:
     position: int | None = None
     input: str = "null"
     tags: tuple[str, ...] = ()
+    blocked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

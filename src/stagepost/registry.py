@@ -2,14 +2,14 @@
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, SchemaValidator
 
-from stagepost import codec
+from stagepost import codec, versions
 from stagepost.closed import ClosedJsonSchema, closed_validator
 from stagepost.errors import CodeChanged, Invalid, UnknownType
 from stagepost.retry import Retry, seconds
@@ -42,6 +42,8 @@ class TaskType:
     input_class: type[BaseModel] | None
     output: TypeAdapter[Any] | None
     output_class: type[BaseModel] | None
+    versions: tuple[int, ...] = (1,)
+    """Of its code: its own first, then the others whose tasks it can finish."""
 
     def parse(self, value: Any, known: Known | None = None) -> Any:
         """A caller's input, validated. Raises Invalid, naming each field at fault.
@@ -171,6 +173,8 @@ class App:
         retry: Retry | None = None,
         cpu: bool = False,
         concurrency: int | None = None,
+        version: int = 1,
+        accepts: Iterable[int] = (),
     ) -> Callable[[Handler], Handler]:
         """Register the decorated function as the handler of a type.
 
@@ -179,6 +183,11 @@ class App:
         handler, and with `cpu=True` any, runs in a process of its own that can be killed; it must
         stand at the top level of its module. `concurrency` is how many tasks of the type run at
         once on all workers together; an operator may set another number while they run.
+        stand at the top level of its module.
+
+        `version` is raised when a change of the handler would not fit the saved steps of tasks that
+        are in the middle. A task keeps the version that first claimed it, and is taken only by
+        workers whose `version` or `accepts` has it.
         """
 
         def register(handler: Handler) -> Handler:
@@ -192,6 +201,8 @@ class App:
                     retry=retry,
                     cpu=cpu,
                     concurrency=concurrency,
+                    version=version,
+                    accepts=accepts,
                 )
             )
             return handler
@@ -202,6 +213,11 @@ class App:
     def types(self) -> Mapping[str, TaskType]:
         """The registered types by name."""
         return self._types
+
+    @property
+    def versions(self) -> Mapping[str, tuple[int, ...]]:
+        """By type: the versions of its code that run here, its own first."""
+        return {name: task_type.versions for name, task_type in self._types.items()}
 
     def get(self, name: str) -> TaskType:
         """A type. Raises UnknownType."""
@@ -232,6 +248,8 @@ def describe(
     retry: Retry | None = None,
     cpu: bool = False,
     concurrency: int | None = None,
+    version: int = 1,
+    accepts: Iterable[int] = (),
 ) -> TaskType:
     """A type with this handler. Raises ValueError and TypeError for what can't be one."""
     if not _TYPE.fullmatch(name):
@@ -262,6 +280,7 @@ def describe(
         input_class=_model(annotation),
         output=None if returns in _UNTYPED else _adapter(handler, returns),
         output_class=_model(returns),
+        versions=versions.checked(name, version, accepts),
     )
 
 

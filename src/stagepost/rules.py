@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 MOST_WEIGHT: Final = 1_000
 MOST_CONCURRENCY: Final = 1_000_000
@@ -38,6 +38,15 @@ class Rule:
     def silent(self) -> bool:
         """Whether it says nothing, so that nothing need be kept of it."""
         return self == Rule(self.kind, self.name)
+
+
+class Running(NamedTuple):
+    """How many tasks of a lane, tenant and type run: what limits count."""
+
+    lane: str
+    tenant: str
+    type: str
+    many: int
 
 
 class Rules:

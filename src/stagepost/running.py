@@ -49,12 +49,13 @@ class Running:
     """
 
     __slots__ = (
-        "abandoned", "asked", "asked_at", "asyncio_task", "claim", "deadline_at", "ends_at", "gate",
-        "handled", "remote", "stop",
+        "abandoned", "asked", "asked_at", "asyncio_task", "began_at", "claim", "deadline_at",
+        "ends_at", "gate", "handled", "remote", "stop",
     )  # fmt: skip
 
     def __init__(self, claim: Claimed, now: float, timeout: float) -> None:
         self.claim = claim
+        self.began_at = now
         self.ends_at = now + timeout
         self.deadline_at = now + claim.time_left / 1000
         self.asked: Stop | None = None

@@ -41,6 +41,7 @@ class Slots:
         self._limits = {
             name: known.concurrency for name, known in app.types.items() if known.concurrency
         }
+        self._versions = app.versions
         self._store = store
         self._executor = executor
         self._turns = LaneTurns(weights)
@@ -103,7 +104,9 @@ class Slots:
             running.unwind()
 
     async def _claim(self, free: int) -> None:
-        demand = Demand(self.worker_id, free, self._turns, self._names, self._limits)
+        demand = Demand(
+            self.worker_id, free, self._turns, self._names, self._limits, self._versions
+        )
         for claim in await self._store.claim(demand, wait=_CLAIM_WAIT):
             if self._draining:
                 returning = asyncio.create_task(self._give_back(claim), name="give back")

@@ -98,6 +98,7 @@ class Task:
     claims lost in a row without that, `waits` parks for somebody else's limit in a row.
     A child has a `parent_id`, the batch it was started with, and its `place` in that, from 0. Of
     the tasks of a tenant with one `concurrency_key` only so many run at once as its rule says.
+    `code_version` is the version of its type's handler with which it was first claimed, 0 before.
     """
 
     id: str
@@ -140,6 +141,7 @@ class Task:
     batch_id: str | None = None
     place: int | None = None
     concurrency_key: str | None = None
+    code_version: int = 0
 
     def to(self, status: Status, **changes: Any) -> Self:
         """This task in another status; raises IllegalTransition where the table has no edge."""
@@ -153,6 +155,15 @@ class Task:
         if self.lease_id is None:
             return None
         return Lease(self.id, self.fence, self.lease_id)
+
+    @property
+    def pool_type(self) -> str:
+        """What the pool has as its type: with the version, once it has one, as "type/version".
+
+        So a worker asks for what it can run by names alone, and what none can run is passed over
+        as a whole.
+        """
+        return f"{self.type}/{self.code_version}" if self.code_version else self.type
 
     @property
     def progressed(self) -> bool:

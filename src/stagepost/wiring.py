@@ -23,6 +23,7 @@ from stagepost.client import Client
 from stagepost.clock import Clock, SystemClock
 from stagepost.errors import StoreRefused
 from stagepost.executor import Executor
+from stagepost.learning import Learner
 from stagepost.limiter import Limiter
 from stagepost.limiters.memory import MemoryLimiter
 from stagepost.limiters.postgres import PostgresLimiter
@@ -32,6 +33,7 @@ from stagepost.maintenance.limit_waker import LimitWaker
 from stagepost.maintenance.planner import Planner
 from stagepost.maintenance.rescuer import Rescuer
 from stagepost.maintenance.scheduler import Scheduler
+from stagepost.maintenance.versions import VersionWatch
 from stagepost.masking import masked
 from stagepost.notifier import Notifier
 from stagepost.part import EVERYTHING, Part
@@ -116,6 +118,7 @@ class Engine:
     notifier: Notifier
     client: Client
     worker: Worker
+    learner: Learner
 
 
 @asynccontextmanager
@@ -142,10 +145,13 @@ async def open_engine(
 async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
     waker = LimitWaker(engine.limiting.limiter, engine.store, engine.clock)
     loops = {"notifier": engine.notifier.run, "limit waker": waker.run}
+    if Part.WORKER in engine.parts:
+        loops["learner"] = engine.learner.run
     if Part.MAINTENANCE in engine.parts:
         loops["scheduler"] = Scheduler(engine.store, engine.clock).run
         loops["families"] = Families(engine.store, engine.clock).run
         loops["planner"] = Planner(engine.store, engine.clock).run
+        loops["versions"] = VersionWatch(engine.store, engine.clock, settings.lease).run
         loops["rescuer"] = Rescuer(engine.store, engine.clock, settings.lease).run
     keepers = [
         asyncio.create_task(_keep(name, run, engine.clock), name=name)
@@ -208,7 +214,8 @@ async def _opened(
     client = Client(
         app=app, store=store, broker=broker, blobs=blobs, notifier=notifier, lanes=settings.lanes
     )
-    executor = Executor(app, store, blobs, bus, settings.lanes, limiting)
+    learner = Learner(store, clock)
+    executor = Executor(app, store, blobs, bus, learner, settings.lanes, limiting)
     worker = Worker(app, store, bus, executor, _worker_options(settings))
     return Engine(
         settings,
@@ -223,6 +230,7 @@ async def _opened(
         notifier,
         client,
         worker,
+        learner,
     )
 
 

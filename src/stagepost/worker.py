@@ -151,6 +151,7 @@ class Worker:
             types=tuple(self._app.types),
             slots=self._options.slots,
             version=self._options.version,
+            versions=self._app.versions,
         )
         await self._store.register(record)
 

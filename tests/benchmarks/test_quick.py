@@ -23,6 +23,7 @@ TARGETS = {
     "sleepers": 4,
     "fanout": 2,
     "limits": 4,
+    "estimates": 3,
 }
 
 

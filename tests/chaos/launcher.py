@@ -162,7 +162,7 @@ def wire(plan: Plan) -> None:
 async def stand_in(engine: Engine) -> None:
     """A second worker, which comes when the first has taken what there is."""
     await asyncio.sleep(0.5)
-    executor = Executor(engine.app, engine.store, engine.blobs, engine.bus)
+    executor = Executor(engine.app, engine.store, engine.blobs, engine.bus, engine.learner)
     options = wiring._worker_options(engine.settings)
     worker = Worker(engine.app, engine.store, engine.bus, executor, options)
     working = asyncio.create_task(worker.run())

@@ -58,7 +58,10 @@ def test_a_wait_comes_before_the_step_that_was_last() -> None:
     ("given", "text"),
     [
         (wait("timer", "runAt", SOON), "starts at 2026-01-31 08:00:05 UTC"),
-        (wait("worker", "limited"), "no worker takes it: none serves limited"),
+        (
+            wait("worker", "lane batch"),
+            "waits for a worker that serves lane batch; none is alive",
+        ),
         (wait("retry", "BUG", SOON), "the next attempt is at 2026-01-31 08:00:05 UTC"),
         (wait("signal", "approval"), 'waits for the signal "approval"'),
         (wait("signal", "go", SOON), 'waits for the signal "go" until 2026-01-31 08:00:05 UTC'),

@@ -173,6 +173,12 @@ def sync(ctx: Any, request: Ask) -> Any:
     return ctx.step("pid", pid_of)
 
 
+@app.task("sync-version", version=3)
+def sync_version(ctx: Any, request: Ask) -> int:
+    version: int = ctx.version
+    return version
+
+
 @app.task("sync-hang", retry=Retry(attempts=1), timeout=5)
 def sync_hang(ctx: Any, request: Ask) -> None:
     hang(request.log)

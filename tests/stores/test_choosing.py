@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stagepost.choice import LaneTurns
-from stagepost.rules import Rule, RuleKind, Rules
+from stagepost.rules import Rule, RuleKind, Rules, Running
 from stagepost.stores import choosing
 from stagepost.stores.choosing import STRIDE, Queue, Room, Row, Standing
 
@@ -93,11 +93,22 @@ def test_a_queue_without_room_is_not_read_and_one_with_little_only_as_far() -> N
             Rule(RuleKind.TYPE, "stopped", paused=True),
         ]
     )
-    room = Room(rules, {}, [(LANE, "full", "review", 1), (LANE, "acme", "scan", 3)])
+    running = [Running(LANE, "full", "review", 1), Running(LANE, "acme", "scan", 3)]
+    room = Room(rules, {}, running)
     names = [("full", "review"), ("acme", "scan"), ("acme", "stopped"), ("acme", "review")]
     queues = [Queue(LANE, *name) for name in names]
     wanted = choosing.reads(queues, {"review", "scan", "stopped"}, 8, room)
     assert wanted == {queues[1]: 2, queues[3]: 8}
+
+
+def test_all_versions_of_a_type_share_its_room() -> None:
+    rules = Rules([Rule(RuleKind.TYPE, "stopped", paused=True)])
+    room = Room(rules, {"scan": 3}, [Running(LANE, "acme", "scan", 1)])
+    assert room.left(Queue(LANE, "acme", "stopped/2")) == 0
+    assert room.left(Queue(LANE, "acme", "scan/2")) == 2
+    assert room.admits((LANE, "acme", "scan/2", 0, "a", ROOMY))
+    assert room.admits((LANE, "acme", "scan", 0, "b", ROOMY))
+    assert not room.admits((LANE, "acme", "scan/1", 0, "c", ROOMY))
 
 
 def test_what_is_not_admitted_spends_no_turn() -> None:

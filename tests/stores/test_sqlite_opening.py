@@ -376,3 +376,26 @@ def test_todays_tables_come_from_the_scripts_alone() -> None:
         row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
     }
     assert {"tasks", "pool", "events", "steps", "failures", "workers", "idempotency"} <= tables
+
+
+async def test_a_folder_from_before_versions_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir(mode=0o700)
+    older = apsw.Connection(str(tmp_path / "data" / DATABASE))
+    older.execute(schema.MIGRATIONS[0])
+    older.execute(
+        """INSERT INTO tasks (id, tenant, user, type, lane, status, created_at, deadline, ttl,
+               max_attempts, run_at, pooled_at, seq, fence, input)
+           VALUES ('a', 'acme', 'ada', 'review', 'interactive', 'QUEUED', 1, 9e15, 1, 4, 1, 1, 1, 1,
+               'null');
+           INSERT INTO pool VALUES ('interactive', 1, 'a', 'review', 9e15, 0);
+           INSERT INTO workers VALUES ('w', 'w', '[]', '["review"]', 1, '1', 'running', 1, 1)"""
+    )
+    older.pragma("user_version", 1)
+    older.pragma("application_id", schema.APPLICATION_ID)
+    older.close()
+    async with a_world(open_sqlite, tmp_path / "data") as world:
+        assert (await world.store.workers())[0].versions == {}
+        # A task that was claimed before there were versions belongs to who claims it next.
+        hand = await world.worker(versions={"review": (3,)})
+        (claim,) = await world.claim(by=hand)
+        assert (claim.task_id, claim.code_version) == ("a", 3)

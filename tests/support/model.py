@@ -199,7 +199,7 @@ class Model:
         in_time: list[str] = []
         for _ in range(_TRIES):
             offered = {
-                lane: [task for task in self.pool(lane) if task.type in demand.types]
+                lane: [task for task in self.pool(lane) if _is_for(task, demand)]
                 for lane in turns.lanes
             }
             cut = {lane: self.fair(lane, tasks)[: demand.slots] for lane, tasks in offered.items()}
@@ -220,10 +220,11 @@ class Model:
         self._tell_parents()
         return in_time
 
-    def claimed(self, lease: Lease, worker_id: str) -> None:
+    def claimed(self, lease: Lease, demand: Demand) -> None:
         """A task was claimed under this lease."""
         task = self.tasks[lease.task_id]
-        self._apply(lifecycle.claimed(task, lease, worker_id, self.now))
+        version = demand.versions.get(task.type, (1,))[0]
+        self._apply(lifecycle.claimed(task, lease, demand.worker_id, self.now, version))
 
     def owned(self, lease: Lease) -> Task:
         """The task that a lease opens. Raises LeaseLost."""
@@ -490,6 +491,11 @@ def task_of(new: NewTask, now: int) -> Task:
         priority=new.priority, trace_id=new.trace_id, parent_id=parent_id, batch_id=batch_id,
         place=place, concurrency_key=new.concurrency_key,
     )  # fmt: skip
+
+
+def _is_for(task: Task, demand: Demand) -> bool:
+    served = demand.versions.get(task.type, (1,))
+    return task.type in demand.types and task.code_version in {0, *served}
 
 
 def answer_of(verb: Callable[[], object]) -> type[StagepostError] | None:

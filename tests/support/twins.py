@@ -29,6 +29,9 @@ from support.world import (
     note,
 )
 
+VERSIONS = ((2, 1), (1,), (3, 2))
+"""Of the code of the workers, one after the other."""
+
 Crash = Callable[[World], Coroutine[Any, Any, None]]
 """Leaves the store as a crash would, and opens what is then on the disk."""
 
@@ -144,23 +147,25 @@ class Twins:
         claims = await self.world.store.claim(wanted)
         assert [claimed.task_id for claimed in claims] == self.model.claim(wanted, turns)
         for claimed in claims:
-            self.model.claimed(claimed.lease, hand.id)
+            self.model.claimed(claimed.lease, wanted)
             self._leases.append(claimed.lease)
             task = self.model.tasks[claimed.task_id]
             time_left = task.deadline - self.model.now
-            assert claimed[:-1] == (
+            assert claimed == (
                 task.id, task.fence, task.lease_id, task.tenant, task.user, task.type, task.lane,
                 task.attempt, task.max_attempts, time_left, task.progress, task.step,
                 task.saved_steps, task.lost_claims, task.waits, task.trace_id, task.seq,
+                self.model.inputs[task.id], task.code_version, task.upload_bytes,
+                self.model.now - (task.started_at or 0),
             )  # fmt: skip
-            assert claimed.input == self.model.inputs[task.id]
 
     async def hand(self, which: int) -> tuple[Hand, LaneTurns]:
         """One of a few workers, registered anew if it was rescued."""
         alive = [pair for pair in self._hands if pair[0].id in self.model.beats]
         if which < len(alive):
             return alive[which]
-        pair = (await self.world.worker(), LaneTurns(LANES))
+        versions = {"review": VERSIONS[len(self._hands) % len(VERSIONS)]}
+        pair = (await self.world.worker(versions=versions), LaneTurns(LANES))
         self._hands.append(pair)
         self.model.beats[pair[0].id] = self.model.now
         return pair

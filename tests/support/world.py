@@ -6,7 +6,7 @@ Only the port's verbs are used here, so that every store can be put in.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from stagepost.store import Store
 from stagepost.stores.sqlite import SqliteStore
 from stagepost.task import CancelRequest, Payload, Status, Task
 from stagepost.testing import FakeClock
+from stagepost.versions import Versions
 
 Opener = Callable[..., Awaitable[Store]]
 """Opens a store that keeps its data in, or under the name of, a folder; then a clock and a bell."""
@@ -99,6 +100,7 @@ class Hand:
     id: str
     turns: LaneTurns
     types: tuple[str, ...]
+    versions: Versions = field(default_factory=dict)
 
 
 class TellingClock(FakeClock):
@@ -155,11 +157,17 @@ class World:
         return (await self.store.submit(new_task(**changes))).task_id
 
     async def worker(
-        self, lanes: Mapping[str, int] = LANES, types: Sequence[str] = ("review",), name: str = "w"
+        self,
+        lanes: Mapping[str, int] = LANES,
+        types: Sequence[str] = ("review",),
+        name: str = "w",
+        versions: Versions | None = None,
     ) -> Hand:
         """Register a worker."""
-        hand = Hand(new_id(), LaneTurns(lanes), tuple(types))
-        record = WorkerRecord(hand.id, name, tuple(lanes), hand.types, slots=8, version="1")
+        hand = Hand(new_id(), LaneTurns(lanes), tuple(types), versions or {})
+        record = WorkerRecord(
+            hand.id, name, tuple(lanes), hand.types, slots=8, version="1", versions=hand.versions
+        )
         await self.store.register(record)
         return hand
 
@@ -236,7 +244,7 @@ class World:
 
 def demand(hand: Hand, slots: int) -> Demand:
     """What a worker asks for."""
-    return Demand(hand.id, slots, hand.turns, hand.types)
+    return Demand(hand.id, slots, hand.turns, hand.types, versions=hand.versions)
 
 
 async def refused(call: Awaitable[Any], error: type[Exception] = Conflict) -> Exception:

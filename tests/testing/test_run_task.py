@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from engine_kit.kit_app import app
+from stagepost import App, Context
 from stagepost.errors import Invalid, UnknownType
 from stagepost.outcome import Failed, Succeeded, Waiting
-from stagepost.testing import SavedFile, run_task
+from stagepost.testing import SavedFile, always_replay, run_task
 
 
 async def test_a_run_tells_all_that_the_handler_did() -> None:
@@ -81,3 +82,17 @@ async def test_every_end_is_the_outcome_that_the_engine_would_settle(
         assert run.outcome.failure.kind == kind
         again = kind != "INVALID_INPUT" and attempt < 4
         assert (run.outcome.delay is not None) == again
+
+
+async def test_a_handler_sees_with_which_version_the_task_was_begun() -> None:
+    versioned = App()
+
+    @versioned.task("versioned", version=3, accepts={1})
+    async def handler(ctx: Context, request: int) -> int:
+        return ctx.version + request
+
+    assert (await run_task(versioned, "versioned", 10)).result == 13
+    assert (await run_task(versioned, "versioned", 10, version=1)).result == 11
+    assert (await always_replay(versioned, "versioned", 10, version=1)).result == 11
+    with pytest.raises(ValueError, match="does not accept version 2"):
+        await run_task(versioned, "versioned", 10, version=2)

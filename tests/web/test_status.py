@@ -112,7 +112,7 @@ async def test_a_missing_worker_is_named(engine: Engine, client: httpx.AsyncClie
     task_id = (await engine.submit()).task_id
 
     body = await status(client, task_id)
-    assert body["waitingFor"] == {"kind": "worker", "name": "interactive", "until": None}
+    assert body["waitingFor"] == {"kind": "worker", "name": "lane interactive", "until": None}
 
 
 async def test_a_worker_that_does_not_know_the_type_is_no_help(engine: Engine) -> None:
@@ -121,7 +121,7 @@ async def test_a_worker_that_does_not_know_the_type_is_no_help(engine: Engine) -
 
     async with http(engine) as client:
         body = await status(client, task_id)
-    assert body["waitingFor"] == {"kind": "worker", "name": "echo", "until": None}
+    assert body["waitingFor"] == {"kind": "worker", "name": "type echo", "until": None}
 
 
 async def test_the_estimate_follows_the_seeds_formula(client: httpx.AsyncClient) -> None:

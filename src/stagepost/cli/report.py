@@ -65,6 +65,7 @@ def _facts(task: "WholeTask", end: Mapping[str, Any] | None) -> Table:
         ("tags", ", ".join(task["tags"])),
         ("waiting", waiting_text(task["waitingFor"])),
         ("queue position", task["queuePosition"]),
+        ("estimate", _estimate(task["estimatedSeconds"])),
         ("created", _moment(task["createdAt"])),
         ("started", _moment(task["startedAt"])),
         ("ended", _moment(task["completedAt"])),
@@ -79,6 +80,12 @@ def _facts(task: "WholeTask", end: Mapping[str, Any] | None) -> Table:
     ]
     told = [(name, value) for name, value in facts if value is not None and value != ""]
     return table(("", ""), told, head=False)
+
+
+def _estimate(seconds: int | None) -> str:
+    if seconds is None:
+        return ""
+    return f"done in about {duration(round(seconds))}" if seconds > 0 else "done in a moment"
 
 
 def _took(task: "WholeTask") -> str:

@@ -22,7 +22,7 @@ def waiting_text(wait: Mapping[str, Any] | None) -> str:
         case "limit":
             return f"waits for a limit: {name.rstrip('.')}{then}"
         case "worker":
-            return f"no worker takes it: none serves {name}"
+            return f"waits for a worker that serves {name}; none is alive"
         case "signal":
             return f'waits for the signal "{name}"' + (f" until {moment(until)}" if until else "")
         case "child":

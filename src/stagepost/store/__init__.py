@@ -26,6 +26,7 @@ from typing import Protocol
 from stagepost.store.accepting import Accepting
 from stagepost.store.children import Children
 from stagepost.store.claiming import Claiming
+from stagepost.store.history import Histories
 from stagepost.store.keeping import Keeping
 from stagepost.store.keys import Keys
 from stagepost.store.limits import LimitRules
@@ -39,6 +40,7 @@ __all__ = [
     "Accepting",
     "Children",
     "Claiming",
+    "Histories",
     "Keeping",
     "Keys",
     "LimitRules",
@@ -82,6 +84,11 @@ class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     @property
     def quotas(self) -> Quotas:
         """What tenants may have."""
+        ...
+
+    @property
+    def history(self) -> Histories:
+        """How long tasks took."""
         ...
 
     async def ping(self) -> int:

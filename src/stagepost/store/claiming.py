@@ -35,8 +35,10 @@ class Claiming(Protocol):
         """Take up to `slots` tasks from the pool.
 
         Waits up to `wait` for the first one. In a lane the order is `pooled_at - priority`; between
-        lanes, by weight. A worker that was thought dead gets nothing until it registers anew. If
-        the caller is cancelled, what was taken for it goes back to the pool and has spent nothing.
+        lanes, by weight. A task that was claimed before goes only to a worker with the version of
+        the code that claimed it first. A worker that was thought dead gets nothing until it
+        registers anew. If the caller is cancelled, what was taken for it goes back to the pool and
+        has spent nothing.
         """
         ...
 

@@ -17,6 +17,7 @@ from stagepost.records import (
     WorkerRecord,
 )
 from stagepost.task import Task
+from stagepost.versions import Stamped
 
 
 class Reading(Protocol):
@@ -71,4 +72,8 @@ class Reading(Protocol):
 
     async def workers(self) -> Sequence[WorkerRecord]:
         """The workers that are alive."""
+        ...
+
+    async def stamped(self) -> Sequence[Stamped]:
+        """The queued tasks that only workers with a certain version of their code take."""
         ...

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from stagepost.rules import Rule, RuleKind
+from stagepost.rules import Rule, RuleKind, Running
 
 
 class RuleBook(Protocol):
@@ -23,4 +23,8 @@ class RuleBook(Protocol):
 
     async def pause(self, kind: RuleKind, name: str, *, paused: bool) -> Rule:
         """Start no task of this lane or type any more, or start them again."""
+        ...
+
+    async def running(self) -> Sequence[Running]:
+        """What runs now in the whole fleet, as limits count it."""
         ...

@@ -1,7 +1,8 @@
 """Which of the ready tasks a claim takes: fair shares of the tenants, and what rules hold back.
 
 Terms
-    *queue*   the ready tasks of one lane, tenant and type, in the order of score and id.
+    *queue*   the ready tasks of one lane, tenant and type, in the order of score and id; the type
+              is the pool's, with the version of the code once there is one (`Task.pool_type`).
     *place*   how far a tenant has come in a lane: STRIDE / weight for each task that it was given
               while others waited too. The one furthest behind is next.
     *latest*  the place from which a lane's last turn was taken. Whoever is behind it starts there:
@@ -18,7 +19,8 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
 from typing import Any, Final, NamedTuple
 
-from stagepost.rules import RuleKind, Rules
+from stagepost.rules import RuleKind, Rules, Running
+from stagepost.versions import type_of
 
 STRIDE: Final = 1_000_000
 """One task's step of a tenant of weight 1."""
@@ -39,9 +41,6 @@ class Queue(NamedTuple):
 
 Row = Sequence[Any]
 """A ready task: its queue's lane, tenant and type, then score, id and deadline."""
-
-Running = tuple[str, str, str, int]
-"""Lane, tenant and type, and how many tasks of them run."""
 
 
 @dataclass(slots=True)
@@ -83,7 +82,7 @@ class Room:
         """How many of a queue may start; None for any number."""
         lefts = [
             self._left(RuleKind.LANE, queue.lane),
-            self._left(RuleKind.TYPE, queue.type),
+            self._left(RuleKind.TYPE, type_of(queue.type)),
             self._left(RuleKind.TENANT, queue.tenant),
         ]
         return min((left for left in lefts if left is not None), default=None)
@@ -93,7 +92,7 @@ class Room:
         left = self.left(Queue(row[0], row[1], row[2]))
         if left is not None and left <= 0:
             return False
-        self._take(row[0], row[1], row[2], 1)
+        self._take(row[0], row[1], type_of(row[2]), 1)
         return True
 
     def _left(self, kind: RuleKind, name: str) -> int | None:

@@ -7,12 +7,21 @@ from typing import Any, Final
 import orjson
 
 from stagepost.event import Event
+from stagepost.records import WorkerRecord
 from stagepost.task import CancelRequest, Payload, Status, Task, Wait
+from stagepost.versions import Versions
 from stagepost.waiting import packed, unpacked
 
 TASK_FIELDS: Final = tuple(field.name for field in fields(Task))
 TASK_COLUMNS: Final = ", ".join(TASK_FIELDS)
 """Every field of a Task is a column of the same name."""
+
+STAMPED_COUNTED: Final = 10_000
+"""Rows of the pool looked at most for what a missing version of the code holds up."""
+
+HISTORY_ROWS: Final = 10_000
+HISTORY_UNUSED: Final = 90 * 86_400_000
+"""Milliseconds after which a row of the history that got no new times is forgotten."""
 
 _STATUS: Final = TASK_FIELDS.index("status")
 _HARD: Final = TASK_FIELDS.index("hard_deadline")
@@ -52,6 +61,24 @@ def row_of(task: Task) -> list[Any]:
     values[_CONDITIONS] = json(packed(task.conditions)) if task.conditions else None
     values[_CANCEL] = None if task.cancel is None else json(task.cancel)
     return values
+
+
+def versions_text(versions: Versions) -> str:
+    """What a worker's `versions` are kept as."""
+    return json({name: list(numbers) for name, numbers in versions.items()})
+
+
+def versions_of(text: str) -> Versions:
+    """A worker's `versions`, as they were kept."""
+    return {name: tuple(numbers) for name, numbers in orjson.loads(text).items()}
+
+
+def worker_of(row: Sequence[Any]) -> WorkerRecord:
+    """A WorkerRecord from its fields in their order, sequences and `versions` as JSON."""
+    lanes, types = (tuple(orjson.loads(text)) for text in row[2:4])
+    *counts, versions = row[4:]
+    fields = (str(row[0]), row[1], lanes, types, *counts, versions_of(versions))
+    return WorkerRecord(*fields)
 
 
 def event_of(row: Sequence[Any]) -> Event:

@@ -22,15 +22,18 @@ async def always_replay(
     *,
     uploads: Mapping[str, bytes | Path] | None = None,
     signals: Mapping[str, Sequence[Any]] | None = None,
+    version: int | None = None,
 ) -> TaskRun:
     """Run a task, then again from its checkpoints, cut after each saved step; answers the first.
+
+    `version` is that of `run_task`.
 
     So a crash at every point between two steps is played through. Raises AssertionError, which says
     where, when a replay takes another path (a step's name, order within its scope, or arguments
     differ) or comes to another result. Steps behind the cut run again, so they must give the same
     for the same arguments: script what is random or asks the world outside.
     """
-    first = await run_task(app, type, input, uploads=uploads, signals=signals)
+    first = await run_task(app, type, input, uploads=uploads, signals=signals, version=version)
     if not isinstance(first.outcome, Succeeded):
         # Not a fault of the caller's types: it is what the test has found.
         raise AssertionError(  # noqa: TRY004
@@ -40,7 +43,14 @@ async def always_replay(
         saved = dict(islice(first.checkpoints.items(), cut))
         left = _untaken(signals or {}, saved.values())
         again = await run_task(
-            app, type, input, uploads=uploads, checkpoints=saved, attempt=2, signals=left
+            app,
+            type,
+            input,
+            uploads=uploads,
+            checkpoints=saved,
+            attempt=2,
+            signals=left,
+            version=version,
         )
         expected = [path for path in first.asked if not _within(path, saved)]
         _compare(type, again, expected, first.result, _place(first, cut))

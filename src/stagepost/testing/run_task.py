@@ -71,6 +71,7 @@ async def run_task(
     attempt: int = 1,
     signals: Mapping[str, Sequence[Any]] | None = None,
     skip_time: bool = True,
+    version: int | None = None,
 ) -> TaskRun:
     """Run one attempt of a task; nothing is stored and no engine is needed.
 
@@ -79,11 +80,15 @@ async def run_task(
     JSON values that were sent, by name. No time is waited for here: a sleep is over at once, and so
     is a wait with a time-out for which no signal was given; without `skip_time` they are not, and
     the outcome is Waiting. Children run at once, one attempt each, with the handlers of
-    `app`. A sync handler and
-    `cpu=True` run in a thread here, not in a process of their own. Raises UnknownType, and Invalid,
-    whose message names each field at fault.
+    `app`. `version` is that of the code with which the task was begun, else the type's own. A sync
+    handler and `cpu=True` run in a thread here, not in a process of their own. Raises UnknownType,
+    ValueError for a version that the type does not accept, and Invalid, whose message names each
+    field at fault.
     """
     task_type = app.get(type)
+    begun_with = task_type.versions[0] if version is None else version
+    if begun_with not in task_type.versions:
+        raise ValueError(f"{type} does not accept version {begun_with}; name it in accepts=.")
     with TemporaryDirectory(prefix="stagepost-") as folder:
         files = _files(uploads or {}, Path(folder))
         records = {key: _record(key, path) for key, path in files.items()}
@@ -96,6 +101,7 @@ async def run_task(
             run_child=_children_of(app, files),
         )
         claim = _claim(task_type, text, attempt, len(journal.steps))
+        claim = claim._replace(code_version=begun_with)
         running = asyncio.create_task(_attempt(task_type, claim, journal), name=f"run of {type}")
         outcome, error = await running
     payload = outcome.result.text if isinstance(outcome, Succeeded) else None
@@ -145,7 +151,10 @@ def _parsed(task_type: TaskType, value: Any, records: Mapping[str, UploadRecord]
 async def _attempt(
     task_type: TaskType, claim: Claimed, journal: MemoryJournal
 ) -> tuple[Outcome, BaseException | None]:
-    facts = Facts(claim.task_id, claim.tenant, claim.user, claim.type, claim.attempt, "0" * 32)
+    facts = Facts(
+        claim.task_id, claim.tenant, claim.user, claim.type, claim.attempt, "0" * 32,
+        claim.waits, claim.code_version,
+    )  # fmt: skip
     runner = _Runner()
     gate = _gate()
     context = Context(facts, journal, gate, runner)

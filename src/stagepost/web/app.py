@@ -197,11 +197,12 @@ async def _refuse_route(request: Request, error: Exception) -> Response:
 
 
 def _methods_at(request: Request) -> Iterable[str]:
+    if request.url.path.startswith(SUBMIT.partition("{")[0]) and "type" in request.path_params:
+        # It is a type's or a task's own path, by what stands there.
+        return ["GET" if TASK_ID.fullmatch(request.path_params["type"]) else "POST"]
     methods = set()
-    # /api/v1/tasks/... is a type's or a task's own path, by what stands there.
-    other = "GET" if TASK_ID.fullmatch(request.path_params.get("type", "")) else "POST"
     for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
         scope = {**request.scope, "method": method}
         if any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes):
             methods.add(method)
-    return [other] if "type" in request.path_params else sorted(methods)
+    return sorted(methods)

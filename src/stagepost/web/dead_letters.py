@@ -169,8 +169,7 @@ class DeadLetterRoutes:
         where = query.where(limit=query.limit + 1, after=query.after)
         tasks = await self._store.find(scope, where)
         after = tasks[query.limit - 1].id if len(tasks) > query.limit else None
-        now = self._parts.clock.now()
-        items = [shapes.dead_letter(task, now) for task in tasks[: query.limit]]
+        items = [shapes.dead_letter(task) for task in tasks[: query.limit]]
         return answer(shapes.page(items, after))
 
     async def redrive(self, request: Request) -> Response:

@@ -81,7 +81,8 @@ class HealthRoutes:
             rules = await store.rules.find(RuleKind.LANE)
             paused = {rule.name for rule in rules if rule.paused}
             now = self._parts.clock.now()
-            self._metrics.gauges(lanes, await store.workers(), paused, now)
+            workers, stamped = await store.workers(), await store.stamped()
+            self._metrics.gauges(lanes, workers, paused, stamped, now)
             self._metrics.schedules(await store.schedules.standing())
         except StoreUnavailable:
             self._metrics.store_down()

@@ -14,6 +14,7 @@ from stagepost.bus import Committed, Token
 from stagepost.limiter import LimitState
 from stagepost.records import LaneRecord, WorkerRecord
 from stagepost.store.schedules import Standing
+from stagepost.versions import Stamped
 
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -36,6 +37,9 @@ TABLE: Final[Mapping[str, Row]] = {
     ),
     "stagepost_running_tasks": Row("gauge", ("lane",), "Tasks that run."),
     "stagepost_lane_paused": Row("gauge", ("lane",), "1 while an operator has paused the lane."),
+    "stagepost_stranded_tasks": Row(
+        "gauge", ("type",), "Queued tasks of a version of their code that no live worker runs."
+    ),
     "stagepost_workers": Row("gauge", (), "Workers that are alive."),
     "stagepost_worker_slots": Row("gauge", (), "How many tasks they can run at once."),
     "stagepost_http_requests_total": Row(
@@ -104,6 +108,7 @@ class Metrics:
         ]
         self._limiter_up = self._gauge("stagepost_limiter_up")
         self._paused = self._gauge("stagepost_lane_paused")
+        self._stranded = self._gauge("stagepost_stranded_tasks")
         self._workers = self._gauge("stagepost_workers")
         self._slots = self._gauge("stagepost_worker_slots")
         self._schedules = self._gauge("stagepost_schedules")
@@ -167,6 +172,7 @@ class Metrics:
         lanes: Sequence[LaneRecord],
         workers: Sequence[WorkerRecord],
         paused: Collection[str],
+        stamped: Sequence[Stamped],
         now: int,
     ) -> None:
         """Fill in what the store knows at this instant."""
@@ -178,6 +184,7 @@ class Metrics:
             self._running.labels(lane.name).set(lane.running)
             self._paused.labels(lane.name).set(lane.name in paused)
         self._workers.set(len(workers))
+        self._fill_stranded([each for each in stamped if not each.served_by(workers)])
         self._slots.set(sum(worker.slots for worker in workers))
 
     def limits(self, states: Sequence[LimitState] | None) -> None:
@@ -198,6 +205,13 @@ class Metrics:
         self._schedules.labels("paused").set(standing.paused)
         self._schedule_runs.set(standing.waiting)
         self._schedule_late.set(standing.late / 1000)
+
+    def _fill_stranded(self, stranded: Sequence[Stamped]) -> None:
+        counts = dict.fromkeys((*self._types, "other"), 0)
+        for each in stranded:
+            counts[each.type if each.type in self._types else "other"] += each.count
+        for type_name, count in counts.items():
+            self._stranded.labels(type_name).set(count)
 
     def text(self) -> bytes:
         """All of it in Prometheus' text format."""

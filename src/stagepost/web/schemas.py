@@ -125,6 +125,7 @@ class WholeTask(TaskItem):
     tags: list[str]
     parentId: str | None
     traceId: str
+    codeVersion: int | None
     seq: int
     cancelRequested: bool
     input: Any

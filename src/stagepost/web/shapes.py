@@ -21,6 +21,7 @@ from stagepost.records import (
     UploadRecord,
 )
 from stagepost.task import SETTLED, Payload, Status, Task, Wait
+from stagepost.web.outlook import Foresight
 from stagepost.web.schemas import (
     Accepted,
     ArtifactItem,
@@ -45,19 +46,14 @@ def task_url(task_id: str, part: str = "") -> str:
     return f"{API}/tasks/{task_id}{part}"
 
 
-def estimate(upload_bytes: int, running_ms: int = 0) -> int:
-    """Seconds until completion, while there is no history to learn from."""
-    return max(0, (upload_bytes // 102_400) * 5 + 10 - running_ms // 1000)
-
-
-def accepted(submitted: Submitted, type_name: str, lane_name: str, size: int) -> bytes:
-    """The answer to a submit as JSON; `size` is that of its files."""
+def accepted(submitted: Submitted, type_name: str, lane_name: str, seconds: int) -> bytes:
+    """The answer to a submit as JSON; `seconds` is when it may be done."""
     body: Accepted = {
         "taskId": submitted.task_id,
         "type": type_name,
         "status": submitted.status.value,
         "lane": lane_name,
-        "estimatedSeconds": None if submitted.status in SETTLED else estimate(size),
+        "estimatedSeconds": None if submitted.status in SETTLED else seconds,
         "pollUrl": task_url(submitted.task_id, "/status"),
         "sseUrl": task_url(submitted.task_id, "/progress"),
         "createdAt": rfc3339(submitted.created_at),
@@ -65,17 +61,17 @@ def accepted(submitted: Submitted, type_name: str, lane_name: str, size: int) ->
     return orjson.dumps(body)
 
 
-def task_status(view: TaskView, now: int, missing: Wait | None = None) -> TaskStatus:
-    """A task's status; `missing` names the worker that a QUEUED task has none of."""
+def task_status(view: TaskView, ahead: Foresight) -> TaskStatus:
+    """A task's status."""
     task = view.task
-    body = _status_of(task, now, missing)
+    body = _status_of(task, ahead)
     body["queuePosition"] = view.position
     if task.status is Status.COMPLETED:
         body.update(_result_part(task.id, view.result))  # type: ignore[typeddict-item]
     return body
 
 
-def _status_of(task: Task, now: int, missing: Wait | None) -> TaskStatus:
+def _status_of(task: Task, ahead: Foresight) -> TaskStatus:
     failed = task.status in {Status.FAILED, Status.DEAD_LETTER}
     return {
         "taskId": task.id,
@@ -89,31 +85,17 @@ def _status_of(task: Task, now: int, missing: Wait | None) -> TaskStatus:
         "attempt": task.attempt,
         "maxAttempts": task.max_attempts,
         "nextAttemptAt": _instant(task.due_at) if task.status is Status.FAILED else None,
-        "waitingFor": _waiting_for(task, missing),
+        "waitingFor": _waiting_for(ahead.waiting_for),
         "queuePosition": None,
-        "estimatedSeconds": _remaining(task, now),
+        "estimatedSeconds": ahead.seconds,
         "createdAt": rfc3339(task.created_at),
         "startedAt": _instant(task.started_at),
         "completedAt": _instant(task.ended_at),
     }
 
 
-def _waiting_for(task: Task, missing: Wait | None) -> WaitingFor | None:
-    wait = task.wait
-    if task.status is Status.FAILED:
-        wait = Wait("retry", task.failure_kind or "", task.due_at)
-    elif task.status is Status.PENDING:
-        wait = Wait("timer", "runAt", task.run_at)
-    elif task.status is Status.QUEUED:
-        wait = missing
+def _waiting_for(wait: Wait | None) -> WaitingFor | None:
     return None if wait is None else wait_data(wait)  # type: ignore[return-value]
-
-
-def _remaining(task: Task, now: int) -> int | None:
-    if task.status in SETTLED:
-        return None
-    running = now - task.started_at if task.started_at is not None else 0
-    return estimate(task.upload_bytes, max(0, running))
 
 
 def is_large(result: Payload) -> bool:
@@ -130,9 +112,9 @@ def _result_part(task_id: str, result: Payload | None) -> dict[str, Any]:
     return {"result": orjson.Fragment(result.text or "null")}
 
 
-def task_item(task: Task, now: int) -> TaskItem:
+def task_item(task: Task, ahead: Foresight) -> TaskItem:
     """A task in a list."""
-    body: TaskItem = {**_status_of(task, now, None), **_owner(task)}
+    body: TaskItem = {**_status_of(task, ahead), **_owner(task)}
     if task.status is Status.COMPLETED:
         body["resultUrl"] = task_url(task.id, "/result")
     return body
@@ -142,10 +124,10 @@ def _owner(task: Task) -> Owned:
     return {"type": task.type, "lane": task.lane, "tenant": task.tenant, "user": task.user}
 
 
-def dead_letter(task: Task, now: int) -> DeadLetter:
+def dead_letter(task: Task) -> DeadLetter:
     """A dead letter in a list."""
     return {
-        **task_item(task, now),
+        **task_item(task, Foresight()),
         "failedAt": rfc3339(task.ended_at or task.created_at),
         "redriveEligible": _eligible(task.failure_kind),
     }
@@ -172,6 +154,7 @@ def whole_task(
         "tags": list(view.tags),
         "parentId": task.parent_id,
         "traceId": task.trace_id,
+        "codeVersion": task.code_version or None,
         "seq": task.seq,
         "cancelRequested": task.cancel is not None,
         "input": orjson.Fragment(view.input),

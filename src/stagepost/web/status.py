@@ -15,32 +15,29 @@ from stagepost.clock import Clock
 from stagepost.errors import NotFound
 from stagepost.event import Event
 from stagepost.notifier import Watch
-from stagepost.records import Scope, TaskView, WorkerRecord
-from stagepost.task import Status, Wait
+from stagepost.records import Scope, TaskView
+from stagepost.task import Task
 from stagepost.web import shapes
 from stagepost.web.answers import Operation, Strict, answer, identity_of
 from stagepost.web.exchange import exchange_of
+from stagepost.web.outlook import Outlook
 from stagepost.web.parts import Parts
-from stagepost.web.schemas import TaskStatus
+from stagepost.web.schemas import TaskItem, TaskStatus
 
 TASK_ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LOOK: Final = 2.0
 """Seconds between two looks of a long poll: for what moves without an event, and for its client."""
-_WORKERS_FRESH: Final = 2.0  # seconds
 
 Gone = Callable[[], Awaitable[bool]]
 """Whether the client has gone."""
 
 
 class StatusReader:
-    """Makes status bodies; remembers for two seconds which workers live."""
+    """Makes status bodies."""
 
     def __init__(self, parts: Parts) -> None:
         self._store = parts.store
-        self._clock = parts.clock
-        self._lease = parts.settings.lease
-        self._workers: Sequence[WorkerRecord] = ()
-        self._workers_until = 0.0
+        self.outlook = Outlook(parts)
 
     async def view(self, task_id: str, scope: Scope) -> TaskView:
         """A task in a scope. Raises NotFound, also for what can't be an id."""
@@ -50,28 +47,11 @@ class StatusReader:
 
     async def status(self, view: TaskView) -> TaskStatus:
         """The wire form of a task's status."""
-        missing = None
-        if view.task.status is Status.QUEUED:
-            missing = await self._missing(view.task.lane, view.task.type)
-        return shapes.task_status(view, self._clock.now(), missing)
+        return shapes.task_status(view, await self.outlook.of(view))
 
-    async def _missing(self, lane: str, type_name: str) -> Wait | None:
-        """The worker that is missing: none serves the lane, or none of those knows the type."""
-        serving = [worker for worker in await self._alive() if lane in worker.lanes]
-        if not serving:
-            return Wait("worker", lane)
-        if not any(type_name in worker.types for worker in serving):
-            return Wait("worker", type_name)
-        return None
-
-    async def _alive(self) -> Sequence[WorkerRecord]:
-        moment = self._clock.monotonic()
-        if moment >= self._workers_until:
-            silent = self._clock.now() - round(self._lease * 1000)
-            workers = await self._store.workers()
-            self._workers = [worker for worker in workers if worker.beat_at > silent]
-            self._workers_until = moment + _WORKERS_FRESH
-        return self._workers
+    async def item(self, task: Task) -> TaskItem:
+        """The wire form of a task in a list."""
+        return shapes.task_item(task, await self.outlook.of_listed(task))
 
 
 class StatusParameters(Strict):

@@ -34,11 +34,15 @@ _JSON: Final = (b"content-type", b"application/json")
 
 
 class Sent(NamedTuple):
-    """An input as it was sent, not validated yet, and the files that it names."""
+    """An input as it was sent, not validated yet, and the files that it names.
+
+    `size` is that of its JSON in bytes, where it came so.
+    """
 
     task_type: TaskType
     value: Any
     uploads: Sequence[UploadRecord] = ()
+    size: int = 0
 
 
 class Submit:
@@ -78,9 +82,10 @@ class Submit:
                 applied = (b"preference-applied", b"wait=%d" % seconds)
                 await _answer(send, 200, orjson.dumps(done), submitted.task_id, applied)
                 return
-        size = sum(upload.size for upload in sent.uploads)
         lane = submitted.lane or options.lane or task_type.lane
-        body = shapes.accepted(submitted, task_type.name, lane, size)
+        size = sum(upload.size for upload in sent.uploads)
+        left = await self._reader.outlook.at_submit(task_type.name, lane, size, sent.size)
+        body = shapes.accepted(submitted, task_type.name, lane, left)
         await _answer(send, 200 if submitted.replayed else 202, body, submitted.task_id)
 
     async def _input(
@@ -92,8 +97,8 @@ class Submit:
             body = await read_body(exchange, receive, self._limits.json_bytes)
             value = parse_json(body, self._limits.json_depth)
             if not shape.takes_files:
-                return Sent(task_type, value)
-            return Sent(task_type, value, await self._named(value, identity))
+                return Sent(task_type, value, size=len(body))
+            return Sent(task_type, value, await self._named(value, identity), len(body))
         if media_type != "multipart/form-data":
             raise unsupported(
                 "Send the input as application/json, or with files as multipart/form-data."

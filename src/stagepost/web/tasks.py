@@ -107,8 +107,7 @@ class TaskRoutes:
         )
         tasks = await self._store.find(identity_of(request).caller.scope, where)
         after = tasks[query.limit - 1].id if len(tasks) > query.limit else None
-        now = self._parts.clock.now()
-        items = [shapes.task_item(task, now) for task in tasks[: query.limit]]
+        items = [await self._reader.item(task) for task in tasks[: query.limit]]
         return answer(shapes.page(items, after))
 
     async def get(self, request: Request, task_id: str) -> Response:

@@ -137,6 +137,20 @@ async def test_blocked_tasks_count_as_queued(world: World) -> None:
     assert lane.queued == 3
 
 
+async def test_a_blocked_task_says_so(world: World) -> None:
+    first, second = await line(world, 2)
+    free = await world.submit()
+
+    async def blocked() -> list[bool]:
+        return [(await world.view(task_id)).blocked for task_id in (first, second, free)]
+
+    assert await blocked() == [False, True, False]
+    (running, _) = await world.claim(9)
+    assert await blocked() == [False, True, False]
+    await world.store.settle(running.lease, succeeded())
+    assert await blocked() == [False, False, False]
+
+
 async def test_a_tenants_rule_lets_more_of_a_key_run(world: World) -> None:
     submitted = await line(world, 5)
     assert len(await world.claim(9)) == 1

@@ -8,7 +8,7 @@ import pytest
 
 from stagepost.outcome import Drained
 from stagepost.records import Claimed
-from stagepost.rules import Rule, RuleKind
+from stagepost.rules import Rule, RuleKind, Running
 from support.tasks import failed, succeeded, waiting
 from support.waiting import PATIENCE
 from support.world import Hand, World, demand, standing
@@ -107,6 +107,19 @@ async def test_a_limit_counts_what_runs_anywhere(world: World, kind: RuleKind, n
     assert len(await world.claim(8, by=hands[0])) == 2
     await limit(world, kind, name, None)
     assert len(await world.claim(8, by=hands[0])) == 3
+
+
+async def test_what_runs_is_told_as_limits_count_it(world: World) -> None:
+    hand = await world.worker(types=["review", "scan"])
+    assert list(await world.store.rules.running()) == []
+    await fill(world, 2, tenant="acme")
+    await fill(world, 1, tenant="bolt", type="scan", lane="batch")
+    claims = await world.claim(3, by=hand)
+    assert sorted(await world.store.rules.running()) == [
+        Running("batch", "bolt", "scan", 1), Running("interactive", "acme", "review", 2),
+    ]  # fmt: skip
+    await settle(world, *claims)
+    assert list(await world.store.rules.running()) == []
 
 
 @pytest.mark.parametrize("outcome", [failed(5.0), waiting(60.0), Drained()])

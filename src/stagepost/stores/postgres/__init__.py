@@ -40,6 +40,7 @@ from stagepost.stores.postgres.address import Address, address_of
 from stagepost.stores.postgres.children import PostgresChildren
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
+from stagepost.stores.postgres.history import PostgresHistory
 from stagepost.stores.postgres.limits import PostgresLimits
 from stagepost.stores.postgres.opening import prepare
 from stagepost.stores.postgres.quota_rules import PostgresQuotas
@@ -48,6 +49,7 @@ from stagepost.stores.postgres.schedules import PostgresSchedules
 from stagepost.stores.postgres.settling import Kind, Write
 from stagepost.stores.postgres.waits import PostgresWaits
 from stagepost.task import CancelRequest, Lease, Payload, Task
+from stagepost.versions import Stamped
 
 _SCAN_EVERY: Final = 60_000
 """Milliseconds between two looks at the default deadlines of everything pooled."""
@@ -74,6 +76,7 @@ class PostgresStore:
         )
         self.quotas = PostgresQuotas(self._engine)
         self._scanned_at = 0
+        self.history = PostgresHistory(self._engine)
 
     @classmethod
     async def open(
@@ -246,6 +249,10 @@ class PostgresStore:
     async def workers(self) -> Sequence[WorkerRecord]:
         """The workers that live."""
         return await self._engine.read(looking.workers)
+
+    async def stamped(self) -> Sequence[Stamped]:
+        """Queued tasks that were begun with a version of their code."""
+        return await self._engine.read(looking.stamped)
 
     # Keys
 

@@ -9,21 +9,16 @@ from typing import Any, Final
 from stagepost.records import Demand
 from stagepost.stores import choosing
 from stagepost.stores.choosing import Queue, Room, Row, Standing
-from stagepost.stores.postgres import queues, starting
+from stagepost.stores.postgres import queues, ruling, starting
 from stagepost.stores.postgres.rows import MS
 from stagepost.stores.postgres.ruling import KnownRules
 from stagepost.stores.postgres.transaction import Transaction
+from stagepost.versions import own_versions, pool_types
 
 _LOCK: Final = "SELECT pg_advisory_xact_lock(1398031184, hashtext(current_schema()))"
 """Held by a claim that counts ("STGP")."""
 
 _LIVES: Final = "SELECT 1 FROM workers WHERE id = $1::uuid"
-
-_RUNNING: Final = """
-SELECT t.lane, t.tenant, t.type, count(*)
-FROM claims AS c CROSS JOIN LATERAL unnest(c.tasks) AS u (id)
-    JOIN tasks AS t ON t.id = u.id AND t.lease_id = c.lease_id
-WHERE t.status = 'RUNNING' GROUP BY 1, 2, 3"""
 
 _ROWS: Final = """
 SELECT q.lane, q.tenant, q.type, c.score, c.task_id, c.deadline
@@ -56,15 +51,14 @@ async def take(tx: Transaction, demand: Demand, lease_id: str, known: KnownRules
             await tx.connection.execute(_LOCK)
         if await tx.connection.fetchval(_LIVES, demand.worker_id) is None:
             return []
-        running = [tuple(row) for row in await tx.connection.fetch(_RUNNING)] if counts else []
+        running = await ruling.running(tx.connection) if counts else []
         room = choosing.room_for(known.rules, demand.limits, running)
         chosen = await _choose(tx, demand, room, known)
         if not chosen:
             return []
         columns = map(list, zip(*(row[:5] for row in chosen), strict=True))
-        found = await tx.connection.fetch(
-            _TAKE, tx.moment.last, demand.worker_id, lease_id, *columns
-        )
+        row = (demand.worker_id, lease_id, *columns, list(demand.types), own_versions(demand))
+        found = await tx.connection.fetch(_TAKE, tx.moment.last, *row)
     tx.moment.saw(found[0][0])
     return _in_order(chosen, found)
 
@@ -80,7 +74,7 @@ async def _choose(
     slots = min(demand.slots, starting.MOST)
     ready = await _queues(tx, demand, slots)
     known.crowded = any(lane in demand.turns.windows for lane in demand.turns.lanes)
-    wanted = choosing.reads(ready, demand.types, slots, room)
+    wanted = choosing.reads(ready, pool_types(demand), slots, room)
     tx.held_back = room is not None and len(wanted) < len(ready)
     rows = await _rows(tx, wanted)
     shared = choosing.shared_lanes(wanted)

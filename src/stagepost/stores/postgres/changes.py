@@ -196,7 +196,7 @@ def place_of(task: Task) -> tuple[str, str, str, int, str, int, int, bool]:
     assert task.pooled_at is not None
     score = task.pooled_at - task.priority * 1000
     at, hard = task.pooled_at, task.hard_deadline
-    return (task.lane, task.tenant, task.type, score, task.id, task.deadline, at, hard)
+    return (task.lane, task.tenant, task.pool_type, score, task.id, task.deadline, at, hard)
 
 
 def announce(tx: Transaction, pairs: Iterable[Pair]) -> None:

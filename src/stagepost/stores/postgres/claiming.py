@@ -15,6 +15,7 @@ from stagepost.stores.postgres.rows import MS
 from stagepost.stores.postgres.ruling import KnownRules
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.task import Status, Task
+from stagepost.versions import own_versions, pool_types
 
 _LATE_ROUNDS: Final = 32
 """Tries to find one that is not past its deadline; what then is left is `expire_queued`'s."""
@@ -107,9 +108,11 @@ async def _take(tx: Transaction, demand: Demand, lease_id: str, known: KnownRule
     """What a claim takes that nothing holds back."""
     slots = min(demand.slots, starting.MOST)
     standing = map(list, zip(*demand.turns.standing(), strict=True))
-    found = await tx.connection.fetch(
-        _CLAIM, tx.moment.last, demand.worker_id, lease_id, *standing, list(demand.types), slots
-    )
+    row = (
+        demand.worker_id, lease_id, *standing, pool_types(demand), slots, list(demand.types),
+        own_versions(demand),
+    )  # fmt: skip
+    found = await tx.connection.fetch(_CLAIM, tx.moment.last, *row)
     now, many, tenants, queues = found[0][:4]
     tx.moment.saw(now)
     known.crowded = (queues or 0) >= starting.MOST_QUEUES

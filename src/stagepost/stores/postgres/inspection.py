@@ -26,7 +26,7 @@ _RIGHTS: Final = """
 SELECT CASE WHEN to_regnamespace($1) IS NULL
     THEN has_database_privilege(current_database(), 'CREATE')
     ELSE has_schema_privilege($1, 'CREATE') AND has_schema_privilege($1, 'USAGE') END"""
-_WAITING: Final = "SELECT type, count(*) FROM pool GROUP BY type"
+_WAITING: Final = "SELECT split_part(type, '/', 1), count(*) FROM pool GROUP BY 1"
 _NOW: Final = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 _CLOCK_LOOKS: Final = 3
 

@@ -42,8 +42,8 @@ WITH free AS MATERIALIZED (
     UPDATE keyed SET holds = true WHERE task_id IN (SELECT task_id FROM next)
 )
 INSERT INTO pool (lane, tenant, type, score, task_id, deadline, pooled_at, hard)
-SELECT lane, tenant, type, pooled_at - priority::bigint * 1000, id, deadline, pooled_at,
-    hard_deadline
+SELECT lane, tenant, concat_ws('/', type, nullif(code_version, 0)),
+    pooled_at - priority::bigint * 1000, id, deadline, pooled_at, hard_deadline
 FROM tasks WHERE id IN (SELECT task_id FROM next) AND pooled_at IS NOT NULL RETURNING lane"""
 _BLOCKED_KEYS: Final = """
 SELECT DISTINCT tenant, key FROM keyed WHERE tenant = $1::text AND NOT holds"""

@@ -8,12 +8,14 @@ from stagepost.errors import Conflict, NotFound
 from stagepost.records import ApiKey, Beat, UploadRecord, WorkerRecord
 from stagepost.stores.postgres.rows import MS, known
 from stagepost.stores.postgres.transaction import Transaction
-from stagepost.stores.rows import json
+from stagepost.stores.rows import json, versions_text
 from stagepost.task import CancelRequest
 
 _REGISTER: Final = f"""
-INSERT INTO workers (id, name, lanes, types, slots, version, state, started_at, beat_at)
-VALUES ($2::uuid, $3::text, $4::text, $5::text, $6::integer, $7::text, $8::text, {MS}, {MS})
+INSERT INTO workers
+    (id, name, lanes, types, slots, version, state, versions, started_at, beat_at)
+VALUES ($2::uuid, $3::text, $4::text, $5::text, $6::integer, $7::text, $8::text, $9::text, {MS},
+    {MS})
 ON CONFLICT (id) DO NOTHING RETURNING id"""
 _BEAT: Final = f"""
 WITH b AS (
@@ -49,7 +51,7 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value RETURNING value"""
 async def register(tx: Transaction, worker: WorkerRecord) -> None:
     """A worker that starts to live."""
     row = (worker.id, worker.name, json(worker.lanes), json(worker.types), worker.slots,
-           worker.version, worker.state)  # fmt: skip
+           worker.version, worker.state, versions_text(worker.versions))  # fmt: skip
     _taken_unless(tx, await _value(tx, _REGISTER, *row))
 
 

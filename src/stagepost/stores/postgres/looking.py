@@ -9,6 +9,8 @@ from stagepost.records import ApiKey, LaneRecord, WorkerRecord
 from stagepost.stores.postgres import queues
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.rows import MS
+from stagepost.stores.rows import STAMPED_COUNTED, worker_of
+from stagepost.versions import Stamped
 
 _LANES: Final = f"""
 SELECT l.name, (SELECT count(*) FROM pool AS p WHERE p.lane = l.name)
@@ -24,8 +26,13 @@ _WORKERS: Final = """
 SELECT w.id, w.name, w.lanes, w.types, w.slots, w.version, w.state, (
     SELECT count(*) FROM claims AS c CROSS JOIN LATERAL unnest(c.tasks) AS u (id)
     JOIN tasks AS t ON t.id = u.id AND t.lease_id = c.lease_id WHERE c.worker_id = w.id),
-    w.started_at, w.beat_at
+    w.started_at, w.beat_at, w.versions
 FROM workers AS w ORDER BY w.started_at, w.id"""
+
+_STAMPED: Final = f"""
+SELECT lane, type, count(*) FROM (
+    SELECT lane, type FROM pool WHERE strpos(type, '/') > 0 LIMIT {STAMPED_COUNTED}) AS s
+GROUP BY lane, type"""
 
 _KEY: Final = 'SELECT id, name, tenant, roles, hash, "user", created_at, revoked_at FROM api_keys'
 
@@ -38,12 +45,12 @@ async def lanes(db: Backend, names: Sequence[str]) -> Sequence[LaneRecord]:
 
 async def workers(db: Backend) -> Sequence[WorkerRecord]:
     """The workers that live."""
-    return [
-        WorkerRecord(
-            str(row[0]), row[1], tuple(orjson.loads(row[2])), tuple(orjson.loads(row[3])), *row[4:]
-        )
-        for row in await db.fetch(_WORKERS)
-    ]
+    return [worker_of(row) for row in await db.fetch(_WORKERS)]
+
+
+async def stamped(db: Backend) -> Sequence[Stamped]:
+    """Queued tasks that were begun with a version of their code."""
+    return [Stamped.of(*row) for row in await db.fetch(_STAMPED)]
 
 
 async def keys(db: Backend, tenant: str | None) -> Sequence[ApiKey]:

@@ -26,7 +26,9 @@ _VIEW: Final = f"""
 SELECT {TASK_COLUMNS}, t.result, t.result_size, t.result_blob, t.input,
     CASE WHEN t.tagged THEN ARRAY(
         SELECT tag FROM tags WHERE task_id = t.id ORDER BY tag) END,
-    CASE WHEN t.status = 'QUEUED' THEN {queues.POSITION} END
+    CASE WHEN t.status = 'QUEUED' THEN {queues.POSITION} END,
+    t.concurrency_key IS NOT NULL AND EXISTS (
+        SELECT 1 FROM keyed AS k WHERE k.task_id = t.id AND NOT k.holds)
 FROM tasks AS t WHERE t.id = $1::uuid"""
 
 _NEWS: Final = """
@@ -47,8 +49,9 @@ async def view(db: Backend, task_id: str, scope: Scope) -> TaskView:
     task = None if row is None else task_of(row)
     if row is None or task is None or not scope.holds(task):
         raise NotFound(f"There is no task {task_id}.")
-    result, size, blob, body, tags, position = row[len(TASK_FIELDS) :]
-    return TaskView(task, payload_of(result, size, blob), position, body, tuple(tags or ()))
+    result, size, blob, body, tags, position, blocked = row[len(TASK_FIELDS) :]
+    payload = payload_of(result, size, blob)
+    return TaskView(task, payload, position, body, tuple(tags or ()), blocked)
 
 
 async def find(db: Backend, scope: Scope, where: Filter) -> Sequence[Task]:

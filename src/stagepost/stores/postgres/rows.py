@@ -23,7 +23,8 @@ _TYPES: Final = {
     ),
     **dict.fromkeys(
         ("max_attempts", "attempt", "priority", "fence", "seq", "progress", "saved_steps",
-         "saved_fence", "lost_claims", "waits", "place"), "integer",
+         "saved_fence", "lost_claims", "waits", "place", "code_version"),
+        "integer",
     ),
     "hard_deadline": "boolean",
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from stagepost.rules import Rule, RuleKind
+from stagepost.rules import Rule, RuleKind, Running
 from stagepost.stores.postgres import ruling
 from stagepost.stores.postgres.engine import Engine
 
@@ -32,3 +32,7 @@ class PostgresRules:
         kept = await self._engine.change(lambda tx: ruling.pause(tx, kind, name, paused=paused))
         self._engine.rules_changed()
         return kept
+
+    async def running(self) -> Sequence[Running]:
+        """What runs, as limits count it."""
+        return await self._engine.read(ruling.running)

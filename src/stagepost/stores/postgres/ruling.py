@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from uuid_utils import uuid7
 
-from stagepost.rules import NO_RULES, Rule, RuleKind, Rules
+from stagepost.rules import NO_RULES, Rule, RuleKind, Rules, Running
 from stagepost.stores.postgres import keyed
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.transaction import Transaction
@@ -16,6 +16,11 @@ _FRESH: Final = 1.0  # seconds for which rules are believed
 _VERSION: Final = "SELECT value FROM meta WHERE name = 'rules'"
 """Another text after each change of a rule."""
 _RULE: Final = "SELECT kind, name, weight, concurrency, key_concurrency, paused FROM rules"
+_RUNNING: Final = """
+SELECT t.lane, t.tenant, t.type, count(*)
+FROM claims AS c CROSS JOIN LATERAL unnest(c.tasks) AS u (id)
+    JOIN tasks AS t ON t.id = u.id AND t.lease_id = c.lease_id
+WHERE t.status = 'RUNNING' GROUP BY 1, 2, 3"""
 _KEEP: Final = """
 INSERT INTO rules (kind, name, weight, concurrency, key_concurrency, paused)
 VALUES ($1::text, $2::text, $3::integer, $4::integer, $5::integer, $6::boolean)"""
@@ -59,6 +64,11 @@ async def get(db: Backend, kind: RuleKind, name: str) -> Rule:
     """One rule, silent where none was made."""
     row = await db.fetchrow(f"{_RULE} WHERE kind = $1::text AND name = $2::text", kind.value, name)
     return Rule(kind, name) if row is None else _rule_of(row)
+
+
+async def running(db: Backend) -> Sequence[Running]:
+    """What runs now."""
+    return [Running(*row) for row in await db.fetch(_RUNNING)]
 
 
 async def put(tx: Transaction, rule: Rule) -> Rule:

@@ -17,11 +17,13 @@ START: Final = f"""gone AS (
 ), started AS (
     UPDATE tasks AS t SET status = 'RUNNING', fence = t.fence + 1, lease_id = $3::uuid,
         worker_id = $2::uuid, pooled_at = NULL, started_at = coalesce(t.started_at, n.ms),
-        seq = t.seq + 1
+        seq = t.seq + 1, code_version = coalesce(nullif(t.code_version, 0),
+            ($10::integer[])[array_position($9::text[], t.type)])
     FROM gone, n WHERE t.id = gone.task_id AND t.status = 'QUEUED'
     RETURNING gone.lane AS from_lane, gone.score, t.id, t.fence, t.tenant, t."user", t.type, t.lane,
         t.attempt, t.max_attempts, t.deadline - n.ms AS time_left, t.progress, t.step,
-        t.saved_steps, t.lost_claims, t.waits, t.trace_id, t.seq, t.input, t.concurrency_key
+        t.saved_steps, t.lost_claims, t.waits, t.trace_id, t.seq, t.input,
+        t.code_version, t.upload_bytes, n.ms - t.started_at AS age, t.concurrency_key
 ), told AS (
     INSERT INTO events (task_id, seq, kind, data, at)
     SELECT id, seq, 'started', '{{"attempt":' || attempt || '}}', n.ms FROM started, n
@@ -30,7 +32,7 @@ START: Final = f"""gone AS (
     SELECT $3::uuid, $2::uuid, array_agg(id) FROM started HAVING count(*) > 0
 ), found AS (
     SELECT false AS late, started.* FROM started UNION ALL
-    SELECT true, lane, score, task_id, NULL, tenant, {", ".join(["NULL"] * 15)} FROM chosen, n
+    SELECT true, lane, score, task_id, NULL, tenant, {", ".join(["NULL"] * 18)} FROM chosen, n
     WHERE deadline <= n.ms
 )
 SELECT n.ms, (SELECT count(*) FROM chosen) AS chosen, %s, found.*

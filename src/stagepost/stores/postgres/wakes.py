@@ -22,13 +22,14 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), due AS MATERIALIZED (
         conditions = NULL
     FROM due, n WHERE t.id = due.id AND t.status = 'WAITING' AND NOT t.hard_deadline
         AND t.concurrency_key IS NULL
-    RETURNING t.id, t.seq, t.tenant, t.type, t.lane, t.priority, t.deadline
+    RETURNING t.id, t.seq, t.tenant, t.type, t.lane, t.priority, t.deadline,
+        concat_ws('/', t.type, nullif(t.code_version, 0)) AS pool_type
 ), told AS (
     INSERT INTO events (task_id, seq, kind, data, at)
     SELECT id, seq, 'queued', '{{"reason":"woken"}}', n.ms FROM woken, n
 ), pooled AS (
     INSERT INTO pool (lane, tenant, type, score, task_id, deadline, pooled_at, hard)
-    SELECT lane, tenant, type, n.ms - priority::bigint * 1000, id, deadline, n.ms, false
+    SELECT lane, tenant, pool_type, n.ms - priority::bigint * 1000, id, deadline, n.ms, false
     FROM woken, n
 )
 SELECT n.ms, woken.id, woken.type, woken.lane FROM n LEFT JOIN woken ON true"""

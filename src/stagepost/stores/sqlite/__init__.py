@@ -45,6 +45,7 @@ from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.children import SqliteChildren
 from stagepost.stores.sqlite.claiming import Claiming
 from stagepost.stores.sqlite.folder import DataFolder, Place, open_writer
+from stagepost.stores.sqlite.history import SqliteHistory
 from stagepost.stores.sqlite.intents import Intent, Kind
 from stagepost.stores.sqlite.limits import SqliteLimits
 from stagepost.stores.sqlite.quotas import SqliteQuotas
@@ -55,6 +56,7 @@ from stagepost.stores.sqlite.submitting import Submitting
 from stagepost.stores.sqlite.waits import SqliteWaits
 from stagepost.stores.sqlite.writer import Writer
 from stagepost.task import CancelRequest, Lease, Payload, Task
+from stagepost.versions import Stamped
 
 _SCAN_EVERY: Final = 60_000
 """Milliseconds between two looks at the default deadlines of everything pooled."""
@@ -102,6 +104,7 @@ class SqliteStore:
         self._submit = Submitting(max_queued).submit
         self.schedules = SqliteSchedules(self._writer, self._readers, self._submit)
         self.quotas = SqliteQuotas(self._writer, self._readers, max_queued)
+        self.history = SqliteHistory(self._writer, self._readers)
 
     # Accepting
 
@@ -270,6 +273,10 @@ class SqliteStore:
     async def workers(self) -> Sequence[WorkerRecord]:
         """The workers that live."""
         return await self._readers.call(reading.workers)
+
+    async def stamped(self) -> Sequence[Stamped]:
+        """Queued tasks that were begun with a version of their code."""
+        return await self._readers.call(reading.stamped)
 
     # Keys
 

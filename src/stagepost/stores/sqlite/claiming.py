@@ -19,6 +19,7 @@ from stagepost.stores.choosing import Queue, Room, Row, Standing
 from stagepost.stores.rows import json
 from stagepost.stores.sqlite import changes, keyed, queues, ruling
 from stagepost.stores.sqlite.transaction import Transaction
+from stagepost.versions import own_versions, pool_types
 
 _LATE_ROUNDS: Final = 32
 """Tries to find one that is not past its deadline; what then is left is `expire_queued`'s."""
@@ -30,9 +31,6 @@ _CANDIDATES: Final = """
 SELECT json_group_array(json_array(?1, ?2, ?3, score, task_id, deadline)) FROM (
     SELECT score, task_id, deadline FROM pool WHERE lane = ?1 AND tenant = ?2 AND type = ?3
     ORDER BY score, task_id LIMIT ?4)"""
-
-_RUNNING: Final = """
-SELECT lane, tenant, type, count(*) FROM tasks WHERE worker_id IS NOT NULL GROUP BY 1, 2, 3"""
 
 _LATEST: Final = "SELECT latest FROM lane_turns WHERE lane = ?1"
 _PLACE: Final = "SELECT place FROM turns WHERE lane = ?1 AND tenant = ?2"
@@ -55,7 +53,8 @@ WHERE lane = ?1 AND tenant = ?2 AND type = ?3 AND (score, task_id) <= (?4, ?5)""
 
 _CLAIM: Final = """
 UPDATE tasks SET status = 'RUNNING', fence = fence + 1, lease_id = ?2, worker_id = ?3,
-    pooled_at = NULL, started_at = coalesce(started_at, ?4), seq = seq + 1
+    pooled_at = NULL, started_at = coalesce(started_at, ?4), seq = seq + 1,
+    code_version = coalesce(nullif(code_version, 0), ?5 ->> tasks.type)
 FROM json_each(?1) AS j WHERE tasks.id = j.value AND tasks.status = 'QUEUED'"""
 
 _STARTED_EVENTS: Final = """
@@ -67,7 +66,8 @@ _CLAIMED: Final = """
 SELECT json_group_array(json_array(t.id, t.fence, t.lease_id, t.tenant, t.user, t.type, t.lane,
     t.attempt, t.max_attempts, t.deadline - ?3, t.progress, t.step, t.saved_steps, t.lost_claims,
     t.waits, t.trace_id, t.seq,
-    coalesce(t.input, (SELECT body FROM inputs WHERE task_id = t.id))))
+    coalesce(t.input, (SELECT body FROM inputs WHERE task_id = t.id)), t.code_version,
+    t.upload_bytes, ?3 - t.started_at))
 FROM json_each(?1) AS j CROSS JOIN tasks AS t ON t.id = j.value AND t.lease_id = ?2"""
 
 
@@ -97,13 +97,13 @@ class Claiming:
             in_time = _in_time(tx, chosen)
             if in_time:
                 ids = [row[4] for row in choosing.by_score(in_time)]
-                return _start(tx, json(ids), demand.worker_id)
+                return _start(tx, json(ids), demand)
         return ()
 
     def _choose(self, tx: Transaction, demand: Demand) -> list[Row]:
         room = self._room(tx, demand)
         ready = [queue for lane in demand.turns.lanes for queue in _queues(tx, lane, demand)]
-        wanted = choosing.reads(ready, demand.types, demand.slots, room)
+        wanted = choosing.reads(ready, pool_types(demand), demand.slots, room)
         tx.held_back |= room is not None and len(wanted) < len(ready)
         rows: dict[Queue, list[Row]] = {
             queue: orjson.loads(tx.value(_CANDIDATES, (*queue, most)))
@@ -123,7 +123,7 @@ class Claiming:
 
     def _room(self, tx: Transaction, demand: Demand) -> Room | None:
         counts = self._rules.limit or demand.limits
-        running = tx.rows(_RUNNING) if counts else []
+        running = ruling.running(tx.connection) if counts else []
         return choosing.room_for(self._rules, demand.limits, running)
 
     def _weights(self, shared: dict[str, set[str]]) -> dict[str, int]:
@@ -176,9 +176,10 @@ def _in_time(tx: Transaction, chosen: list[Row]) -> list[Row]:
     return [row for row in chosen if row[5] > tx.now]
 
 
-def _start(tx: Transaction, ids: str, worker_id: str) -> Sequence[Claimed]:
+def _start(tx: Transaction, ids: str, demand: Demand) -> Sequence[Claimed]:
     lease_id = str(uuid7())
-    tx.execute(_CLAIM, (ids, lease_id, worker_id, tx.now))
+    own = json(dict(zip(demand.types, own_versions(demand), strict=True)))
+    tx.execute(_CLAIM, (ids, lease_id, demand.worker_id, tx.now, own))
     tx.execute(_STARTED_EVENTS, (ids, lease_id, tx.now))
     found = orjson.loads(tx.value(_CLAIMED, (ids, lease_id, tx.now)))
     claimed = list(map(Claimed._make, found))

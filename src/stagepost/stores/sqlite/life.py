@@ -1,15 +1,20 @@
 """Workers' lives, staged blobs and API keys."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import orjson
 
 from stagepost.errors import Conflict, NotFound
 from stagepost.records import ApiKey, Beat, UploadRecord, WorkerRecord
-from stagepost.stores.rows import json
+from stagepost.stores.rows import json, versions_text
 from stagepost.stores.sqlite import changes
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest
+
+_REGISTER: Final = """
+INSERT INTO workers (id, name, lanes, types, slots, version, state, started_at, beat_at, versions)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 
 def register(tx: Transaction, arguments: list[WorkerRecord]) -> Sequence[None]:
@@ -17,9 +22,9 @@ def register(tx: Transaction, arguments: list[WorkerRecord]) -> Sequence[None]:
     for worker in arguments:
         row = (
             worker.id, worker.name, json(worker.lanes), json(worker.types), worker.slots,
-            worker.version, worker.state, tx.now, tx.now,
+            worker.version, worker.state, tx.now, tx.now, versions_text(worker.versions),
         )  # fmt: skip
-        tx.execute("INSERT INTO workers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        tx.execute(_REGISTER, row)
     return [None] * len(arguments)
 
 

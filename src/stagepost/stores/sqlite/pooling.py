@@ -8,7 +8,8 @@ from stagepost.task import Task
 _ENTER: Final = "INSERT INTO pool VALUES (?, ?, ?, ?, ?, ?, ?)"
 _ENTER_BY_ID: Final = """
 INSERT INTO pool
-SELECT lane, tenant, type, pooled_at - priority * 1000, id, deadline, hard_deadline
+SELECT lane, tenant, type || iif(code_version > 0, '/' || code_version, ''),
+    pooled_at - priority * 1000, id, deadline, hard_deadline
 FROM tasks WHERE id = ?"""
 _LEAVE: Final = """
 DELETE FROM pool WHERE lane = ? AND tenant = ? AND type = ? AND score = ? AND task_id = ?"""
@@ -23,7 +24,7 @@ def score(task: Task) -> int:
 def enter(tx: Transaction, task: Task) -> None:
     """A task that is QUEUED can be claimed from now on."""
     late = (task.deadline, int(task.hard_deadline))
-    tx.execute(_ENTER, (task.lane, task.tenant, task.type, score(task), task.id, *late))
+    tx.execute(_ENTER, (task.lane, task.tenant, task.pool_type, score(task), task.id, *late))
     tx.pooled = True
 
 
@@ -35,4 +36,4 @@ def enter_by_id(tx: Transaction, task_id: str) -> None:
 
 def leave(tx: Transaction, task: Task) -> None:
     """A task that was QUEUED can't be claimed any more."""
-    tx.execute(_LEAVE, (task.lane, task.tenant, task.type, score(task), task.id))
+    tx.execute(_LEAVE, (task.lane, task.tenant, task.pool_type, score(task), task.id))

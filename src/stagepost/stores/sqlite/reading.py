@@ -23,19 +23,24 @@ from stagepost.records import (
     WorkerRecord,
 )
 from stagepost.stores.rows import (
+    STAMPED_COUNTED,
     TASK_COLUMNS,
     TASK_FIELDS,
     event_of,
     json,
     payload_of,
     task_of,
+    worker_of,
 )
 from stagepost.stores.sqlite import queues
 from stagepost.task import Payload, Status, Task
+from stagepost.versions import Stamped
 
 _VIEW: Final = f"""
 SELECT {TASK_COLUMNS}, result, result_size, result_blob,
-    coalesce(input, (SELECT body FROM inputs WHERE task_id = id)), tagged
+    coalesce(input, (SELECT body FROM inputs WHERE task_id = id)), tagged,
+    concurrency_key IS NOT NULL AND EXISTS (
+        SELECT 1 FROM keyed WHERE task_id = id AND holds = 0)
 FROM tasks WHERE id = ?"""
 
 
@@ -45,12 +50,13 @@ def view(db: apsw.Connection, task_id: str, scope: Scope) -> TaskView:
     task = None if row is None else task_of(row)
     if row is None or task is None or not scope.holds(task):
         raise NotFound(f"There is no task {task_id}.")
-    result, size, blob, body, tagged = row[len(TASK_FIELDS) :]
+    result, size, blob, body, tagged, blocked = row[len(TASK_FIELDS) :]
     tags: tuple[str, ...] = ()
     if tagged:
         found = db.execute("SELECT tag FROM tags WHERE task_id = ? ORDER BY tag", (task_id,))
         tags = tuple(tag for (tag,) in found)
-    return TaskView(task, payload_of(result, size, blob), _position(db, task), body, tags)
+    place = _position(db, task)
+    return TaskView(task, payload_of(result, size, blob), place, body, tags, bool(blocked))
 
 
 def _position(db: apsw.Connection, task: Task) -> int | None:
@@ -244,15 +250,22 @@ def workers(db: apsw.Connection) -> Sequence[WorkerRecord]:
     """The workers that live."""
     rows = db.execute(
         """SELECT id, name, lanes, types, slots, version, state,
-               (SELECT count(*) FROM tasks WHERE worker_id = workers.id), started_at, beat_at
+               (SELECT count(*) FROM tasks WHERE worker_id = workers.id), started_at, beat_at,
+               versions
            FROM workers ORDER BY started_at"""
     )
-    return [
-        WorkerRecord(
-            row[0], row[1], tuple(orjson.loads(row[2])), tuple(orjson.loads(row[3])), *row[4:]
-        )
-        for row in rows
-    ]
+    return [worker_of(row) for row in rows]
+
+
+def stamped(db: apsw.Connection) -> Sequence[Stamped]:
+    """Queued tasks that were begun with a version of their code."""
+    rows = db.execute(
+        """SELECT lane, type, count(*) FROM (
+               SELECT lane, type FROM pool WHERE instr(type, '/') > 0 LIMIT ?)
+           GROUP BY lane, type""",
+        (STAMPED_COUNTED,),
+    )
+    return [Stamped.of(*row) for row in rows]
 
 
 _KEY: Final = "SELECT id, name, tenant, roles, hash, user, created_at, revoked_at FROM api_keys"

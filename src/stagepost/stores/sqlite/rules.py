@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from stagepost.rules import Rule, RuleKind
+from stagepost.rules import Rule, RuleKind, Running
 from stagepost.stores.sqlite import ruling
 from stagepost.stores.sqlite.intents import Kind
 from stagepost.stores.sqlite.readers import Readers
@@ -33,3 +33,7 @@ class SqliteRules:
         """Pause or resume."""
         kept: Rule = await self._writer.call(Kind.CHANGE, ruling.pause, (kind, name, paused))
         return kept
+
+    async def running(self) -> Sequence[Running]:
+        """What runs, as limits count it."""
+        return await self._readers.call(ruling.running)

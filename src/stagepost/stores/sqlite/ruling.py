@@ -6,7 +6,7 @@ from typing import Any, Final
 import apsw
 from uuid_utils import uuid7
 
-from stagepost.rules import Rule, RuleKind, Rules
+from stagepost.rules import Rule, RuleKind, Rules, Running
 from stagepost.stores.sqlite.transaction import Transaction
 
 VERSION: Final = "SELECT value FROM meta WHERE name = 'rules'"
@@ -15,6 +15,8 @@ VERSION: Final = "SELECT value FROM meta WHERE name = 'rules'"
 _RULE: Final = "SELECT kind, name, weight, concurrency, key_concurrency, paused FROM rules"
 _FORGET: Final = "DELETE FROM rules WHERE kind = ? AND name = ?"
 _BLOCKED_KEYS: Final = "SELECT DISTINCT tenant, key FROM keyed WHERE tenant = ? AND holds = 0"
+_RUNNING: Final = """
+SELECT lane, tenant, type, count(*) FROM tasks WHERE worker_id IS NOT NULL GROUP BY 1, 2, 3"""
 _KEEP: Final = "INSERT INTO rules VALUES (?, ?, ?, ?, ?, ?)"
 
 
@@ -35,6 +37,11 @@ def get(db: apsw.Connection, kind: RuleKind, name: str) -> Rule:
     """One rule, silent where none was made."""
     row = db.execute(f"{_RULE} WHERE kind = ? AND name = ?", (kind.value, name)).fetchone()
     return Rule(kind, name) if row is None else _rule_of(row)
+
+
+def running(db: apsw.Connection) -> Sequence[Running]:
+    """What runs now."""
+    return list(map(Running._make, db.execute(_RUNNING)))
 
 
 def put(tx: Transaction, arguments: list[Rule]) -> Sequence[Rule]:

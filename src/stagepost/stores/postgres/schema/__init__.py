@@ -19,8 +19,10 @@ from stagepost.stores.postgres.schema.accepting import ACCEPTING
 from stagepost.stores.postgres.schema.children import CHILDREN
 from stagepost.stores.postgres.schema.fair import FAIR
 from stagepost.stores.postgres.schema.first import FIRST
+from stagepost.stores.postgres.schema.history import HISTORY
 from stagepost.stores.postgres.schema.limits import LIMITS
 from stagepost.stores.postgres.schema.schedules import SCHEDULES
+from stagepost.stores.postgres.schema.versions import VERSIONS
 from stagepost.stores.postgres.schema.waits import WAITS
 
 
@@ -39,6 +41,8 @@ MIGRATIONS: Final = (
     Migration(LIMITS, oldest=1),
     Migration(SCHEDULES, oldest=1),
     Migration(ACCEPTING, oldest=1),
+    Migration(VERSIONS, oldest=1),
+    Migration(HISTORY, oldest=1),
 )
 """Script n brings a schema from version n to n + 1. A landed script is never changed."""
 

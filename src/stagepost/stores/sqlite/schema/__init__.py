@@ -13,8 +13,10 @@ from stagepost.stores.sqlite.schema.accepting import ACCEPTING
 from stagepost.stores.sqlite.schema.children import CHILDREN
 from stagepost.stores.sqlite.schema.fair import FAIR
 from stagepost.stores.sqlite.schema.first import FIRST
+from stagepost.stores.sqlite.schema.history import HISTORY
 from stagepost.stores.sqlite.schema.limits import LIMITS
 from stagepost.stores.sqlite.schema.schedules import SCHEDULES
+from stagepost.stores.sqlite.schema.versions import VERSIONS
 from stagepost.stores.sqlite.schema.waits import WAITS
 
 APPLICATION_ID: Final = 0x53544750
@@ -28,6 +30,8 @@ MIGRATIONS: Final = (
     LIMITS,
     SCHEDULES,
     ACCEPTING,
+    VERSIONS,
+    HISTORY,
 )
 """Script n brings a file from version n to n + 1. A landed script is never changed."""
 
