@@ -11,6 +11,7 @@ from uuid_utils import uuid7
 
 from stagepost.blobs import Blobs
 from stagepost.broker import Broker, Delivery
+from stagepost.erasing import erase
 from stagepost.errors import Invalid, UnknownLane
 from stagepost.notifier import Notifier
 from stagepost.records import (
@@ -23,6 +24,7 @@ from stagepost.records import (
     UploadRecord,
 )
 from stagepost.registry import App, TaskType
+from stagepost.retention import Tombstone
 from stagepost.store import Store
 from stagepost.task import SETTLED, CancelRequest, Task
 
@@ -170,6 +172,13 @@ class Client:
         request = CancelRequest(caller.user, reason)
         return await self._store.discard(task_id, caller.scope, request)
 
+    async def erase(self, task_id: str, *, caller: Caller = LOCAL) -> Tombstone:
+        """Erase a task that is settled, with all that it holds; its hashes stay.
+
+        Raises NotFound, Gone, Conflict; see `stagepost.erasing`.
+        """
+        return await erase(self._store, self._blobs, task_id, caller.scope, caller.user)
+
     async def redrive(
         self,
         task_id: str,
@@ -187,11 +196,13 @@ class Client:
         """
         view = await self._store.get(task_id, caller.scope)
         task_type = self._app.get(view.task.type)
-        text = None
+        text: str | None = None
+        named: tuple[UploadRecord, ...] = ()
         if input is not None:
             earlier = await self._store.uploads(view.task.tenant, _ids_in(input))
-            text = self._input_text(task_type, input, (*earlier, *uploads))
-        resume = Resume(fresh=fresh, from_step=from_step, input=text)
+            named = tuple({each.upload_id: each for each in (*earlier, *uploads)}.values())
+            text = self._input_text(task_type, input, named)
+        resume = Resume(fresh=fresh, from_step=from_step, input=text, uploads=named)
         return await self._store.redrive(
             task_id, caller.scope, caller.user, resume, task_type.retry.attempts
         )

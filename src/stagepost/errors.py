@@ -10,6 +10,8 @@
     │   ├── UnknownType        no handler is registered for the type
     │   ├── UnknownLane
     │   ├── NotFound           no such task, key or artifact for this caller
+    │   │   └── Gone           the task was there; it was pruned or erased
+    │   ├── UploadSwept        a file that an input names is not kept any more
     │   ├── Unwritable         the store can't keep this, however often it is tried
     │   └── Invalid            the input fails its model; `errors` names the fields
     ├── Conflict               the state of the world forbids it now
@@ -76,6 +78,14 @@ class UnknownLane(Terminal):
 
 class NotFound(Terminal):
     """Nothing of that name exists for this caller."""
+
+
+class Gone(NotFound):
+    """The task was there for this caller, and was pruned or erased since."""
+
+
+class UploadSwept(Terminal):
+    """An input names a file that is not kept any more; it has to be sent again."""
 
 
 class Unwritable(Terminal):

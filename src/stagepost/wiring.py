@@ -23,8 +23,11 @@ from stagepost.client import Client
 from stagepost.clock import Clock, SystemClock
 from stagepost.errors import StoreRefused
 from stagepost.executor import Executor
+from stagepost.maintenance.housekeeping import Housekeeping
+from stagepost.maintenance.pruner import Pruner
 from stagepost.maintenance.rescuer import Rescuer
 from stagepost.maintenance.scheduler import Scheduler
+from stagepost.maintenance.sweeper import Sweeper
 from stagepost.masking import masked
 from stagepost.notifier import Notifier
 from stagepost.part import EVERYTHING, Part
@@ -118,6 +121,7 @@ async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
     if Part.MAINTENANCE in engine.parts:
         loops["scheduler"] = Scheduler(engine.store, engine.clock).run
         loops["rescuer"] = Rescuer(engine.store, engine.clock, settings.lease).run
+        loops["housekeeping"] = _housekeeping(engine).run
     keepers = [
         asyncio.create_task(_keep(name, run, engine.clock), name=name)
         for name, run in loops.items()
@@ -129,6 +133,12 @@ async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
         for keeper in keepers:
             keeper.cancel()
         await asyncio.gather(*keepers, return_exceptions=True)
+
+
+def _housekeeping(engine: Engine) -> Housekeeping:
+    store, clock = engine.store, engine.clock
+    pruner = Pruner(store, clock, engine.settings.keep)
+    return Housekeeping(store, clock, pruner, Sweeper(store, engine.blobs, clock))
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stagepost.cli import doctor, init, server, submit, tasks, up, watch
+from stagepost.cli import doctor, erase, init, server, submit, tasks, up, watch
 from stagepost.cli.dead_letters import dead_letters_app
 from stagepost.cli.dev import dev_app
 from stagepost.cli.exits import Exit, complain
@@ -44,6 +44,7 @@ app.command()(tasks.tasks)
 app.command(name="show")(tasks.show_task)
 app.command()(tasks.events)
 app.command()(tasks.cancel)
+app.command(name="erase")(erase.erase)
 app.add_typer(dead_letters_app, name="dead-letters")
 app.command()(server.lanes)
 app.command()(server.workers)

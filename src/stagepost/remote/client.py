@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         DeadLetter,
         Discarded,
         DryRun,
+        Erased,
         Group,
         Key,
         Lane,
@@ -149,6 +150,12 @@ class Remote:
         """Cancel a task, or ask its worker to stop."""
         status: TaskStatus = await self._post(_task(task_id, "/cancel"), {"reason": reason})
         return status
+
+    async def erase(self, task_id: str) -> "Erased":
+        """Erase a task that is over; what is left of it."""
+        call = Call(method="DELETE", path=_task(task_id))
+        erased: Erased = await self._transport.json(call)
+        return erased
 
     async def save_result(self, task_id: str, target: Path) -> int:
         """Write a task's result to a file; returns its bytes."""

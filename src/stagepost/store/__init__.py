@@ -28,12 +28,18 @@ from stagepost.store.claiming import Claiming
 from stagepost.store.keeping import Keeping
 from stagepost.store.keys import Keys
 from stagepost.store.reading import Reading
+from stagepost.store.retention import Retention
 
-__all__ = ["Accepting", "Claiming", "Keeping", "Keys", "Reading", "Store"]
+__all__ = ["Accepting", "Claiming", "Keeping", "Keys", "Reading", "Retention", "Store"]
 
 
 class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     """The whole port."""
+
+    @property
+    def retention(self) -> Retention:
+        """What is kept, for how long, and what is taken away."""
+        ...
 
     async def ping(self) -> None:
         """Return if the store can take writes now; raises StoreUnavailable with the reason."""

@@ -18,7 +18,8 @@ class Accepting(Protocol):
     async def submit(self, new: NewTask) -> Submitted:
         """Accept a task; or answer with the earlier one of the same Idempotency-Key.
 
-        Raises IdempotencyMismatch when that one had another fingerprint.
+        Raises IdempotencyMismatch when that one had another fingerprint, UploadSwept when one of
+        its uploads is not there any more.
         """
         ...
 
@@ -27,7 +28,10 @@ class Accepting(Protocol):
         ...
 
     async def keep_upload(self, upload: UploadRecord) -> None:
-        """Keep a staged file before any task names it; `uploads` finds it from now on."""
+        """Keep a staged file before any task names it; `uploads` finds it from now on.
+
+        It lives as long as the tasks whose inputs name it, and a day without any.
+        """
         ...
 
     async def cancel(self, task_id: str, scope: Scope, request: CancelRequest) -> Task:
@@ -41,5 +45,8 @@ class Accepting(Protocol):
     async def redrive(
         self, task_id: str, scope: Scope, by: str, resume: Resume, attempts: int
     ) -> Task:
-        """Send a dead letter back with so many new attempts. Raises NotFound, Conflict."""
+        """Send a dead letter back with so many new attempts.
+
+        Raises NotFound, Conflict, UploadSwept.
+        """
         ...

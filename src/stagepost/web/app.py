@@ -23,6 +23,7 @@ from stagepost.web.dead_letters import DeadLetterRoutes
 from stagepost.web.docs import DocRoutes
 from stagepost.web.documents import openapi_document, request_body_of, responses_of
 from stagepost.web.envelope import Envelope
+from stagepost.web.erasure import ErasureRoutes
 from stagepost.web.health import HealthRoutes
 from stagepost.web.keyring import Keyring
 from stagepost.web.keys import KeyRoutes
@@ -60,6 +61,7 @@ def create_app(parts: Parts) -> Envelope:
     for routes in (
         statuses,
         TaskRoutes(parts, reader),
+        ErasureRoutes(parts),
         ArtifactRoutes(parts, reader),
         UploadRoutes(parts),
         DeadLetterRoutes(parts),
@@ -187,9 +189,10 @@ async def _refuse_route(request: Request, error: Exception) -> Response:
 def _methods_at(request: Request) -> Iterable[str]:
     methods = set()
     # /api/v1/tasks/... is a type's or a task's own path, by what stands there.
-    other = "GET" if TASK_ID.fullmatch(request.path_params.get("type", "")) else "POST"
+    is_task = TASK_ID.fullmatch(request.path_params.get("type", ""))
     for method in ("GET", "POST", "DELETE"):
         scope = {**request.scope, "method": method}
         if any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes):
             methods.add(method)
-    return [other] if "type" in request.path_params else sorted(methods)
+    other = ["DELETE", "GET"] if is_task else ["POST"]
+    return other if "type" in request.path_params else sorted(methods)

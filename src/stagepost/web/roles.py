@@ -39,6 +39,7 @@ ROLES: Final[Mapping[tuple[str, str], Role | None]] = {
     ("POST", "/api/v1/tasks/{type}"): Role.SUBMIT,
     ("GET", "/api/v1/tasks"): Role.READ,
     ("GET", _TASK): Role.READ,
+    ("DELETE", _TASK): Role.OPERATE,
     ("GET", f"{_TASK}/status"): Role.READ,
     ("GET", f"{_TASK}/progress"): Role.READ,
     ("GET", f"{_TASK}/result"): Role.READ,

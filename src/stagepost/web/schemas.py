@@ -225,6 +225,24 @@ class Discarded(TypedDict):
     matched: int
 
 
+class ErasedHashes(TypedDict):
+    """SHA-256, in hexadecimal, of what an erased task held."""
+
+    input: str
+    result: str | None
+    uploads: list[str]
+    artifacts: list[str]
+
+
+class Erased(TypedDict):
+    """What is left of an erased task."""
+
+    taskId: str
+    erasedAt: str
+    erasedBy: str
+    hashes: ErasedHashes
+
+
 class CheckResult(TypedDict):
     """One of the checks behind /readyz."""
 

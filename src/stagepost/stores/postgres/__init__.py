@@ -39,6 +39,7 @@ from stagepost.stores.postgres.address import Address, address_of
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.opening import prepare
+from stagepost.stores.postgres.retention import PostgresRetention
 from stagepost.stores.postgres.settling import Kind, Write
 from stagepost.task import CancelRequest, Lease, Payload, Task
 
@@ -58,6 +59,7 @@ class PostgresStore:
     ) -> None:
         self._engine = Engine(address, clock, committed, first)
         self._scanned_at = 0
+        self.retention = PostgresRetention(self._engine)
 
     @classmethod
     async def open(

@@ -7,7 +7,7 @@ import orjson
 from stagepost import lifecycle
 from stagepost.errors import NotFound
 from stagepost.records import Resume, Scope
-from stagepost.stores.postgres import changes
+from stagepost.stores.postgres import changes, uses
 from stagepost.stores.postgres.rows import MS, known
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.redriving import resume_data
@@ -57,7 +57,10 @@ async def redrive(
         change = lifecycle.redriven(task, by, data, attempts, tx.moment.last)
         await _forget_steps(tx, task_id, resume)
         if resume.input is not None:
+            await uses.lock(tx, [upload.upload_id for upload in resume.uploads])
             await tx.connection.execute(_INPUT, task_id, resume.input)
+            await uses.release(tx, [task_id], tx.moment.last)
+            await uses.use(tx, [(task_id, resume.uploads)], tx.moment.last)
         await changes.save(tx, [(task, change)])
     return change.task
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from stagepost.errors import NotFound
 from stagepost.event import Event
 from stagepost.records import (
     Artifact,
@@ -16,9 +15,11 @@ from stagepost.records import (
     TaskView,
     UploadRecord,
 )
+from stagepost.retention import Tombstone
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.rows import TASK_COLUMNS, known, task_of
 from stagepost.stores.rows import TASK_FIELDS, event_of, payload_of
+from stagepost.stores.tombstones import STONE_COLUMNS, absence, tombstone_of
 from stagepost.task import Payload, Status, Task
 
 _QUEUE_COUNTED: Final = 10_000
@@ -33,6 +34,8 @@ SELECT {TASK_COLUMNS}, t.result, t.result_size, t.result_blob, t.input,
             AND (p.score, p.task_id) < (t.pooled_at - t.priority::bigint * 1000, t.id)
         ORDER BY p.score, p.task_id LIMIT {_QUEUE_COUNTED}) AS ahead) + 1 END
 FROM tasks AS t WHERE t.id = $1::uuid"""
+
+_STONE: Final = f"SELECT {STONE_COLUMNS} FROM tombstones WHERE task_id = $1::uuid"
 
 _NEWS: Final = """
 SELECT j.id, e.seq, e.kind, e.data, e.at
@@ -51,9 +54,15 @@ async def view(db: Backend, task_id: str, scope: Scope) -> TaskView:
     row = await db.fetchrow(_VIEW, task_id) if known(task_id) else None
     task = None if row is None else task_of(row)
     if row is None or task is None or not scope.holds(task):
-        raise NotFound(f"There is no task {task_id}.")
+        raise absence(task_id, scope, await stone_of(db, task_id) if task is None else None)
     result, size, blob, body, tags, position = row[len(TASK_FIELDS) :]
     return TaskView(task, payload_of(result, size, blob), position, body, tuple(tags or ()))
+
+
+async def stone_of(db: Backend, task_id: str) -> Tombstone | None:
+    """What is left of a task that is not kept."""
+    row = await db.fetchrow(_STONE, task_id) if known(task_id) else None
+    return None if row is None else tombstone_of(row)
 
 
 async def find(db: Backend, scope: Scope, where: Filter) -> Sequence[Task]:

@@ -9,7 +9,7 @@ from stagepost.errors import Conflict, IdempotencyMismatch
 from stagepost.lifecycle import Change
 from stagepost.records import NewTask, Submitted
 from stagepost.stores.accepting import FIRST_OPTION, IDEMPOTENCY_KEPT, is_plain, task_of
-from stagepost.stores.postgres import changes
+from stagepost.stores.postgres import changes, uses
 from stagepost.stores.postgres.rows import MS, TASK_NAMES, TASK_TYPES, columns_of
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.task import Status
@@ -62,12 +62,6 @@ SELECT e.*, $1::bigint FROM unnest($2::uuid[], $3::integer[], $4::text[], $5::te
 _TAGS: Final = """
 INSERT INTO tags (tenant, tag, task_id) SELECT * FROM unnest($1::text[], $2::text[], $3::uuid[])
 ON CONFLICT DO NOTHING"""
-_UPLOADS: Final = """
-INSERT INTO uploads (created_at, id, tenant, task_id, name, media_type, size, sha256)
-SELECT $1::bigint, u.* FROM unnest($2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[],
-    $7::bigint[], $8::text[]) AS u
-ON CONFLICT (id) DO NOTHING"""
-_KEEP: Final = "UPDATE blobs SET kept = true WHERE key = ANY($1::text[])"
 
 _OWN_KEYS: Final = f"""
 INSERT INTO idempotency AS i (created_at, tenant, "user", scope, key, fingerprint, task_id)
@@ -166,6 +160,7 @@ async def _submit_others(tx: Transaction, news: list[NewTask]) -> list[Answer]:
 
 async def _accept(tx: Transaction, news: list[NewTask], now: int) -> dict[str, Answer]:
     made = {new.id: lifecycle.accepted(task_of(new, now), now) for new in news}
+    await uses.lock(tx, [upload.upload_id for new in news for upload in new.uploads])
     kept = await _insert(tx, news, made)
     left = [new for new in news if new.id not in kept]
     answers: dict[str, Answer] = {}
@@ -201,15 +196,7 @@ async def _insert_details(tx: Transaction, news: list[NewTask], now: int) -> Non
     tags = [(new.tenant, tag, new.id) for new in news for tag in new.tags]
     if tags:
         await tx.connection.execute(_TAGS, *_columns(tags))
-    uploads = [
-        (each.upload_id, new.tenant, new.id, each.name, each.media_type, each.size, each.sha256)
-        for new in news
-        for each in new.uploads
-    ]
-    if uploads:
-        # A file that was kept before any task named it stays as it is: several may share it.
-        await tx.connection.execute(_UPLOADS, now, *_columns(uploads))
-        await tx.connection.execute(_KEEP, [upload[0] for upload in uploads])
+    await uses.use(tx, [(new.id, new.uploads) for new in news], now)
 
 
 async def _own_keys(tx: Transaction, news: list[NewTask], now: int) -> set[str]:

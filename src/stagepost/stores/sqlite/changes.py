@@ -10,6 +10,7 @@ from stagepost.outcome import Failed, Outcome
 from stagepost.records import Artifact, NewTask, Rescue, Resume, Scope
 from stagepost.stores.redriving import resume_data
 from stagepost.stores.rows import TASK_COLUMNS, TASK_FIELDS, json, row_of, task_of
+from stagepost.stores.sqlite import uses
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest, Lease, Status, Task
 
@@ -215,6 +216,9 @@ def _redrive_one(
     task = find(tx, task_id)
     if task is None or not scope.holds(task):
         return _absent(task_id)
+    gone = uses.missing(tx, [upload.upload_id for upload in resume.uploads])
+    if gone is not None:
+        return gone
     try:
         change = lifecycle.redriven(task, by, resume_data(resume), attempts, tx.now)
         _forget_steps(tx, task_id, resume)
@@ -222,6 +226,8 @@ def _redrive_one(
         return error
     if resume.input is not None:
         _replace_input(tx, task_id, resume.input)
+        uses.release(tx, [task_id], tx.now)
+        uses.use(tx, task_id, resume.uploads)
     return save(tx, task, change)
 
 

@@ -7,7 +7,6 @@ from typing import Any, Final
 import apsw
 import orjson
 
-from stagepost.errors import NotFound
 from stagepost.event import Event
 from stagepost.records import (
     ApiKey,
@@ -22,6 +21,7 @@ from stagepost.records import (
     UploadRecord,
     WorkerRecord,
 )
+from stagepost.retention import Tombstone
 from stagepost.stores.rows import (
     TASK_COLUMNS,
     TASK_FIELDS,
@@ -30,6 +30,7 @@ from stagepost.stores.rows import (
     payload_of,
     task_of,
 )
+from stagepost.stores.tombstones import STONE_COLUMNS, absence, tombstone_of
 from stagepost.task import Payload, Status, Task
 
 _QUEUE_COUNTED: Final = 10_000
@@ -39,6 +40,8 @@ _VIEW: Final = f"""
 SELECT {TASK_COLUMNS}, result, result_size, result_blob,
     coalesce(input, (SELECT body FROM inputs WHERE task_id = id)), tagged
 FROM tasks WHERE id = ?"""
+
+_STONE: Final = f"SELECT {STONE_COLUMNS} FROM tombstones WHERE task_id = ?"
 
 _POSITION: Final = """
 SELECT count(*) FROM (SELECT 1 FROM pool WHERE lane = ?1 AND (score, task_id) < (?2, ?3)
@@ -50,13 +53,19 @@ def view(db: apsw.Connection, task_id: str, scope: Scope) -> TaskView:
     row = db.execute(_VIEW, (task_id,)).fetchone()
     task = None if row is None else task_of(row)
     if row is None or task is None or not scope.holds(task):
-        raise NotFound(f"There is no task {task_id}.")
+        raise absence(task_id, scope, stone_of(db, task_id) if task is None else None)
     result, size, blob, body, tagged = row[len(TASK_FIELDS) :]
     tags: tuple[str, ...] = ()
     if tagged:
         found = db.execute("SELECT tag FROM tags WHERE task_id = ? ORDER BY tag", (task_id,))
         tags = tuple(tag for (tag,) in found)
     return TaskView(task, payload_of(result, size, blob), _position(db, task), body, tags)
+
+
+def stone_of(db: apsw.Connection, task_id: str) -> Tombstone | None:
+    """What is left of a task that is not kept."""
+    row = db.execute(_STONE, (task_id,)).fetchone()
+    return None if row is None else tombstone_of(row)
 
 
 def _position(db: apsw.Connection, task: Task) -> int | None:

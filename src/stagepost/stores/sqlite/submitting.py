@@ -1,14 +1,14 @@
 """Accepting tasks: the plain ones in bulk, the others row by row."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from stagepost import lifecycle
 from stagepost.errors import IdempotencyMismatch
 from stagepost.records import NewTask, Submitted
 from stagepost.stores.accepting import FIRST_OPTION, IDEMPOTENCY_KEPT, is_plain, task_of
 from stagepost.stores.rows import json
-from stagepost.stores.sqlite import changes
+from stagepost.stores.sqlite import changes, uses
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import Status
 
@@ -64,6 +64,9 @@ def _submit_one(tx: Transaction, new: NewTask) -> Submitted | Exception:
         earlier = _earlier(tx, new)
         if earlier is not None:
             return earlier
+    gone = uses.missing(tx, [upload.upload_id for upload in new.uploads])
+    if gone is not None:
+        return gone
     change = lifecycle.accepted(task_of(new, tx.now), tx.now)
     changes.insert(tx, change, new)
     _insert_details(tx, new)
@@ -73,14 +76,7 @@ def _submit_one(tx: Transaction, new: NewTask) -> Submitted | Exception:
 def _insert_details(tx: Transaction, new: NewTask) -> None:
     for tag in new.tags:
         tx.execute("INSERT OR IGNORE INTO tags VALUES (?, ?, ?)", (new.tenant, tag, new.id))
-    for upload in new.uploads:
-        row: tuple[Any, ...] = (
-            upload.upload_id, new.tenant, new.id, upload.name, upload.media_type, upload.size,
-            upload.sha256, tx.now,
-        )  # fmt: skip
-        # A file that was kept before any task named it stays as it is: several may share it.
-        tx.execute("INSERT OR IGNORE INTO uploads VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-        changes.keep_blob(tx, upload.upload_id)
+    uses.use(tx, new.id, new.uploads)
     if new.idempotency is not None:
         key = (new.tenant, new.user, *new.idempotency, new.id, tx.now)
         tx.execute("INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?, ?, ?)", key)

@@ -10,11 +10,12 @@ from typing import Final
 import apsw
 
 from stagepost.stores.sqlite.schema.first import FIRST
+from stagepost.stores.sqlite.schema.retention import RETENTION
 
 APPLICATION_ID: Final = 0x53544750
 """Marks the file as ours ("STGP")."""
 
-MIGRATIONS: Final = (FIRST,)
+MIGRATIONS: Final = (FIRST, RETENTION)
 """Script n brings a file from version n to n + 1. A landed script is never changed."""
 
 VERSION: Final = len(MIGRATIONS)

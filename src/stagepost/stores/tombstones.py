@@ -1,0 +1,65 @@
+"""What every store makes of the tasks that are not kept."""
+
+from typing import Any, Final
+
+import orjson
+
+from stagepost.errors import Conflict, Gone, NotFound, UploadSwept
+from stagepost.event import rfc3339
+from stagepost.records import Scope
+from stagepost.retention import Erasure, Hashes, Tombstone
+from stagepost.stores.rows import json
+from stagepost.task import SETTLED, Task
+
+OWNED: Final = ("inputs", "events", "steps", "failures", "tags", "artifacts")
+"""Tables whose rows go with their task, by their column `task_id`; a store may have fewer."""
+
+STONE_COLUMNS: Final = 'task_id, tenant, "user", at, by, hashes'
+
+
+def tombstone_of(row: Any) -> Tombstone:
+    """A Tombstone from a row of STONE_COLUMNS."""
+    task_id, tenant, user, at, by, text = row
+    if text is None:
+        return Tombstone(str(task_id), tenant, user, at, by)
+    kept = orjson.loads(text)
+    hashes = Hashes(kept["input"], kept["result"], tuple(kept["uploads"]), tuple(kept["artifacts"]))
+    return Tombstone(str(task_id), tenant, user, at, by, hashes)
+
+
+def hashes_text(hashes: Hashes) -> str:
+    """How hashes stand in a row."""
+    return json(hashes)
+
+
+def holds(scope: Scope, stone: Tombstone) -> bool:
+    """Whether a tombstone lies in a scope."""
+    return scope.tenant in {None, stone.tenant} and scope.user in {None, stone.user}
+
+
+def absence(task_id: str, scope: Scope, stone: Tombstone | None) -> NotFound:
+    """The refusal for a task that is not there, or not for this caller."""
+    if stone is None or not holds(scope, stone):
+        return NotFound(f"There is no task {task_id}.")
+    when = rfc3339(stone.at)
+    if stone.by is None:
+        return Gone(f"The task {task_id} was pruned on {when}: it had been over for long enough.")
+    return Gone(f"The task {task_id} was erased on {when}, on request; only its hashes are kept.")
+
+
+def unerasable(task: Task, erasure: Erasure) -> Conflict | None:
+    """Why a task can't be erased, if it can't."""
+    if task.status not in SETTLED:
+        return Conflict(
+            f"The task is {task.status}; cancel it first, and erase it when it is over."
+        )
+    if task.seq != erasure.seq:
+        return Conflict("The task has changed in the meantime; look at it and try again.")
+    return None
+
+
+def swept(upload_id: str) -> UploadSwept:
+    """The refusal of an input that names this file."""
+    return UploadSwept(
+        f"The file {upload_id} is not kept any more, since no task has named it; send it again."
+    )
