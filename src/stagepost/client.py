@@ -13,6 +13,7 @@ from stagepost.blobs import Blobs
 from stagepost.broker import Broker, Delivery
 from stagepost.erasing import erase
 from stagepost.errors import Invalid, UnknownLane
+from stagepost.mass_client import MassClient
 from stagepost.notifier import Notifier
 from stagepost.records import (
     Idempotency,
@@ -85,6 +86,8 @@ class Client:
         self._blobs = blobs
         self._notifier = notifier
         self._lanes = lanes
+        self.mass = MassClient(app, store, self._resume)
+        """Changes of many tasks at once."""
 
     async def submit(
         self,
@@ -196,16 +199,37 @@ class Client:
         """
         view = await self._store.get(task_id, caller.scope)
         task_type = self._app.get(view.task.type)
+        resume = await self._resume(
+            task_id,
+            scope=caller.scope,
+            fresh=fresh,
+            from_step=from_step,
+            input=input,
+            uploads=uploads,
+        )
+        return await self._store.redrive(
+            task_id, caller.scope, caller.user, resume, task_type.retry.attempts
+        )
+
+    async def _resume(
+        self,
+        task_id: str,
+        *,
+        scope: Scope,
+        fresh: bool,
+        from_step: str | None,
+        input: Any,  # noqa: A002
+        uploads: Sequence[UploadRecord],
+    ) -> Resume:
+        view = await self._store.get(task_id, scope)
+        task_type = self._app.get(view.task.type)
         text: str | None = None
         named: tuple[UploadRecord, ...] = ()
         if input is not None:
             earlier = await self._store.uploads(view.task.tenant, _ids_in(input))
             named = tuple({each.upload_id: each for each in (*earlier, *uploads)}.values())
             text = self._input_text(task_type, input, named)
-        resume = Resume(fresh=fresh, from_step=from_step, input=text, uploads=named)
-        return await self._store.redrive(
-            task_id, caller.scope, caller.user, resume, task_type.retry.attempts
-        )
+        return Resume(fresh=fresh, from_step=from_step, input=text, uploads=named)
 
     def _input_text(self, task_type: TaskType, value: Any, uploads: Sequence[UploadRecord]) -> str:
         known = {upload.upload_id: upload for upload in uploads}.get if uploads else None

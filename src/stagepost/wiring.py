@@ -24,6 +24,7 @@ from stagepost.clock import Clock, SystemClock
 from stagepost.errors import StoreRefused
 from stagepost.executor import Executor
 from stagepost.maintenance.housekeeping import Housekeeping
+from stagepost.maintenance.mass_changer import MassChanger
 from stagepost.maintenance.pruner import Pruner
 from stagepost.maintenance.rescuer import Rescuer
 from stagepost.maintenance.scheduler import Scheduler
@@ -121,6 +122,7 @@ async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
     if Part.MAINTENANCE in engine.parts:
         loops["scheduler"] = Scheduler(engine.store, engine.clock).run
         loops["rescuer"] = Rescuer(engine.store, engine.clock, settings.lease).run
+        loops["mass changes"] = MassChanger(engine.store, engine.clock).run
         loops["housekeeping"] = _housekeeping(engine).run
     keepers = [
         asyncio.create_task(_keep(name, run, engine.clock), name=name)

@@ -20,12 +20,13 @@ _ROWS: Final = 1_000  # of the small tables, at once
 
 
 class Pruned(NamedTuple):
-    """What one round has taken: tasks, events, tombstones, idempotency keys."""
+    """What one round has taken: tasks, events, tombstones, idempotency keys, redrives."""
 
     tasks: int
     events: int
     tombstones: int
     keys: int
+    changes: int = 0
 
 
 class Pruner:
@@ -47,14 +48,19 @@ class Pruner:
         stones = partial(
             retention.prune_tombstones, older_than=keep.tombstones_days * _DAY, limit=_ROWS
         )
+        changes = partial(self._store.mass.prune, older_than=keep.tasks_days * _DAY, limit=_ROWS)
         pruned = Pruned(
             await self._sweep(tasks, leads),
             await self._sweep(events, leads),
             await self._drain(stones, leads),
             await self._drain(partial(retention.prune_keys, _ROWS), leads),
+            await self._drain(changes, leads),
         )
         if any(pruned):
-            _log.info("pruned: %d tasks, %d events, %d tombstones, %d idempotency keys", *pruned)
+            _log.info(
+                "pruned: %d tasks, %d events, %d tombstones, %d idempotency keys, %d redrives",
+                *pruned,
+            )
         return pruned
 
     async def _sweep(

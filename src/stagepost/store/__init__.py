@@ -27,10 +27,20 @@ from stagepost.store.accepting import Accepting
 from stagepost.store.claiming import Claiming
 from stagepost.store.keeping import Keeping
 from stagepost.store.keys import Keys
+from stagepost.store.mass import MassChanges
 from stagepost.store.reading import Reading
 from stagepost.store.retention import Retention
 
-__all__ = ["Accepting", "Claiming", "Keeping", "Keys", "Reading", "Retention", "Store"]
+__all__ = [
+    "Accepting",
+    "Claiming",
+    "Keeping",
+    "Keys",
+    "MassChanges",
+    "Reading",
+    "Retention",
+    "Store",
+]
 
 
 class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
@@ -39,6 +49,11 @@ class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     @property
     def retention(self) -> Retention:
         """What is kept, for how long, and what is taken away."""
+        ...
+
+    @property
+    def mass(self) -> MassChanges:
+        """Changes of many tasks at once."""
         ...
 
     async def ping(self) -> None:

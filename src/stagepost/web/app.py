@@ -19,6 +19,7 @@ from stagepost.errors import StagepostError
 from stagepost.web.answers import Operation
 from stagepost.web.artifacts import ArtifactRoutes
 from stagepost.web.auth import Door
+from stagepost.web.cancels import CancelRoutes
 from stagepost.web.dead_letters import DeadLetterRoutes
 from stagepost.web.docs import DocRoutes
 from stagepost.web.documents import openapi_document, request_body_of, responses_of
@@ -32,6 +33,7 @@ from stagepost.web.metrics import Metrics
 from stagepost.web.options import unknown_parameter
 from stagepost.web.parts import Parts
 from stagepost.web.problems import Disconnected, Fault, Kind, Problem, pointer, problem_of, sentence
+from stagepost.web.redrives import RedriveRoutes
 from stagepost.web.roles import ROLES
 from stagepost.web.status import TASK_ID, StatusReader, StatusRoutes
 from stagepost.web.stream import PATH as STREAM
@@ -54,7 +56,10 @@ def create_app(parts: Parts) -> Envelope:
     app = _bare_app(parts, streams, metrics)
     types, release = parts.app.types.values(), version("stagepost")
     docs = DocRoutes(lambda: openapi_document(app, types, parts.settings, release))
-    # First the two that are written by hand: submit is looked for most often.
+    # Before submit, which takes whatever else stands in that place for a type.
+    for operation in CancelRoutes(parts).operations():
+        _add(app, operation, door)
+    # Then the two that are written by hand: submit is looked for most often.
     app.router.routes.append(Route(SUBMIT, Submit(parts, door, reader, statuses), methods=["POST"]))
     progress = Progress(parts, door, reader, streams, metrics)
     app.router.routes.append(Route(STREAM, progress, methods=["GET"]))
@@ -65,6 +70,7 @@ def create_app(parts: Parts) -> Envelope:
         ArtifactRoutes(parts, reader),
         UploadRoutes(parts),
         DeadLetterRoutes(parts),
+        RedriveRoutes(parts),
         LaneRoutes(parts),
         KeyRoutes(parts, keyring),
         HealthRoutes(parts, metrics),

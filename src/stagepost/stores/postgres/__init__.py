@@ -38,6 +38,7 @@ from stagepost.stores.postgres import keeping, life, looking, people, reading
 from stagepost.stores.postgres.address import Address, address_of
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
+from stagepost.stores.postgres.mass import PostgresMassChanges
 from stagepost.stores.postgres.opening import prepare
 from stagepost.stores.postgres.retention import PostgresRetention
 from stagepost.stores.postgres.settling import Kind, Write
@@ -60,6 +61,7 @@ class PostgresStore:
         self._engine = Engine(address, clock, committed, first)
         self._scanned_at = 0
         self.retention = PostgresRetention(self._engine)
+        self.mass = PostgresMassChanges(self._engine)
 
     @classmethod
     async def open(

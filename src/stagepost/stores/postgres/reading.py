@@ -69,13 +69,14 @@ async def find(db: Backend, scope: Scope, where: Filter) -> Sequence[Task]:
     """Tasks, newest first, by the keyset of their ids."""
     if where.after is not None and not known(where.after):
         return []
-    condition, values = _condition(scope, where)
+    condition, values = condition_of(scope, where)
     statement = f"""SELECT {TASK_COLUMNS} FROM tasks AS t WHERE {condition}
         ORDER BY t.id DESC LIMIT ${len(values) + 1}"""
     return [task_of(row) for row in await db.fetch(statement, *values, where.limit)]
 
 
-def _condition(scope: Scope, where: Filter) -> tuple[str, list[Any]]:
+def condition_of(scope: Scope, where: Filter) -> tuple[str, list[Any]]:
+    """The condition of a filter, of a table called t, and its parameters from $1 on."""
     options: list[tuple[str, Any]] = [
         ("t.tenant = {}::text", scope.tenant),
         ('t."user" = {}::text', scope.user),
@@ -153,7 +154,7 @@ def _steps(rows: Sequence[Any]) -> Sequence[SavedStep]:
 
 async def dead_groups(db: Backend, scope: Scope, where: Filter) -> Sequence[DeadGroup]:
     """Dead letters counted by failure kind and type."""
-    condition, values = _condition(
+    condition, values = condition_of(
         scope, replace(where, statuses=(Status.DEAD_LETTER,), after=None)
     )
     rows = await db.fetch(

@@ -44,6 +44,7 @@ from stagepost.stores.sqlite import bulk, changes, life, reading, submitting
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.folder import DataFolder, Place, open_writer
 from stagepost.stores.sqlite.intents import Intent, Kind
+from stagepost.stores.sqlite.mass import SqliteMassChanges
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.retention import SqliteRetention
 from stagepost.stores.sqlite.writer import Writer
@@ -79,6 +80,7 @@ class SqliteStore:
         self._writer = Writer(self._connection, clock, announce, self._checkpointer, place)
         self._readers = Readers(self._folder.database)
         self.retention = SqliteRetention(self._writer, self._readers)
+        self.mass = SqliteMassChanges(self._writer, self._readers)
         self._scanned_at = 0
 
     # Accepting

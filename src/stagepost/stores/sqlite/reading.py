@@ -78,14 +78,15 @@ def _position(db: apsw.Connection, task: Task) -> int | None:
 
 def find(db: apsw.Connection, scope: Scope, where: Filter) -> Sequence[Task]:
     """Tasks, newest first, by the keyset of their ids."""
-    clauses, values = _conditions(scope, where)
+    clauses, values = conditions(scope, where)
     condition = " AND ".join(clauses) or "1"
     statement = f"""SELECT {TASK_COLUMNS} FROM tasks AS t WHERE {condition}
         ORDER BY id DESC LIMIT ?"""
     return [task_of(row) for row in db.execute(statement, (*values, where.limit))]
 
 
-def _conditions(scope: Scope, where: Filter) -> tuple[list[str], list[Any]]:
+def conditions(scope: Scope, where: Filter) -> tuple[list[str], list[Any]]:
+    """The conditions of a filter, of a table called t, and their values."""
     options: list[tuple[str, Any]] = [
         ("tenant = ?", scope.tenant),
         ("user = ?", scope.user),
@@ -168,7 +169,7 @@ def timeline(
 def dead_groups(db: apsw.Connection, scope: Scope, where: Filter) -> Sequence[DeadGroup]:
     """Dead letters counted by failure kind and type."""
     dead = replace(where, statuses=(Status.DEAD_LETTER,), after=None)
-    clauses, values = _conditions(scope, dead)
+    clauses, values = conditions(scope, dead)
     rows = db.execute(
         f"""SELECT failure_kind, type, count(*), min(ended_at) FROM tasks AS t
             WHERE {" AND ".join(clauses)} GROUP BY failure_kind, type ORDER BY 3 DESC, 1, 2""",

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from stagepost.errors import StoreRefused
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.schema.first import FIRST
+from stagepost.stores.postgres.schema.mass import MASS
 from stagepost.stores.postgres.schema.retention import RETENTION
 
 
@@ -30,6 +31,7 @@ MIGRATIONS: Final = (
     Migration(FIRST, oldest=1),
     # Code that does not note which tasks use an upload would let it be swept.
     Migration(RETENTION, oldest=2),
+    Migration(MASS, oldest=2),
 )
 """Script n brings a schema from version n to n + 1. A landed script is never changed."""
 

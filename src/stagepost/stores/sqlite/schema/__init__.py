@@ -10,12 +10,13 @@ from typing import Final
 import apsw
 
 from stagepost.stores.sqlite.schema.first import FIRST
+from stagepost.stores.sqlite.schema.mass import MASS
 from stagepost.stores.sqlite.schema.retention import RETENTION
 
 APPLICATION_ID: Final = 0x53544750
 """Marks the file as ours ("STGP")."""
 
-MIGRATIONS: Final = (FIRST, RETENTION)
+MIGRATIONS: Final = (FIRST, RETENTION, MASS)
 """Script n brings a file from version n to n + 1. A landed script is never changed."""
 
 VERSION: Final = len(MIGRATIONS)
