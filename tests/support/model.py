@@ -3,6 +3,7 @@
 What a real store answers and keeps is compared with this after every verb.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,6 +12,7 @@ from stagepost.choice import LaneTurns
 from stagepost.errors import Conflict, LeaseLost, NotFound, StagepostError
 from stagepost.event import Event
 from stagepost.lifecycle import Blame, Change
+from stagepost.mass import Kind, MassChange
 from stagepost.outcome import Failed, Outcome, Succeeded
 from stagepost.records import (
     Checkpoint,
@@ -21,7 +23,7 @@ from stagepost.records import (
     Resume,
     SavedStep,
 )
-from stagepost.task import CancelRequest, Lease, Payload, Status, Task
+from stagepost.task import FINAL, SETTLED, CancelRequest, Lease, Payload, Status, Task
 
 _TRIES = 32
 """Looks of one claim behind tasks that are past their deadline."""
@@ -38,6 +40,9 @@ class Model:
     steps: dict[str, list[SavedStep]] = field(default_factory=dict)
     failures: dict[str, list[FailureRecord]] = field(default_factory=dict)
     beats: dict[str, int] = field(default_factory=dict)
+    told: Counter[str] = field(default_factory=Counter)
+    """How many events each task has had, also those that were taken away."""
+    gone: set[str] = field(default_factory=set)
     now: int = 0
 
     def pool(self, lane: str) -> list[Task]:
@@ -166,6 +171,54 @@ class Model:
         if resume.input is not None:
             self.inputs[task_id] = resume.input
 
+    def prune(self, older_than: float) -> int:
+        """Take what ended so long ago."""
+        old = [task_id for task_id, task in self.tasks.items() if self._is_old(task, older_than)]
+        for task_id in old:
+            self.take(task_id)
+        return len(old)
+
+    def prune_events(self, older_than: float) -> int:
+        """Take the events of what ended so long ago, but for the end."""
+        taken = 0
+        for task_id, events in self.events.items():
+            task = self.tasks.get(task_id)
+            if task is not None and self._is_old(task, older_than):
+                taken += len(events) - 1
+                del events[:-1]
+        return taken
+
+    def _is_old(self, task: Task, older_than: float) -> bool:
+        horizon = self.now - round(older_than * 1000)
+        return task.status in FINAL and (task.ended_at or 0) <= horizon
+
+    def erase(self, task_id: str) -> None:
+        """Take one task."""
+        if self.tasks[task_id].status not in SETTLED:
+            raise Conflict("model")
+        self.take(task_id)
+
+    def take(self, task_id: str) -> None:
+        """Nothing of a task is left."""
+        del self.tasks[task_id]
+        for kept in (self.inputs, self.results, self.events, self.steps, self.failures):
+            kept.pop(task_id, None)
+        self.gone.add(task_id)
+
+    def change_many(self, change: MassChange) -> int:
+        """Do to all of them what is done to one."""
+        before = {task_id: task for task_id, task in self.tasks.items()
+                  if task.status in change.where.statuses}  # fmt: skip
+        request = CancelRequest(change.by, change.reason)
+        for task_id, task in before.items():
+            if change.kind is Kind.REDRIVE:
+                self.redrive(task_id, change.by, change.resume, change.attempts[task.type])
+            elif change.kind is Kind.DISCARD:
+                self.discard(task_id, request)
+            else:
+                self.cancel(task_id, request)
+        return sum(self.tasks[task_id] != task for task_id, task in before.items())
+
     def release_due(self) -> int:
         """Do what is due."""
         return self._each(lambda task: lifecycle.due(task, self.now))
@@ -212,6 +265,7 @@ class Model:
         task = change.task
         self.tasks[task.id] = replace(task)
         events = self.events.setdefault(task.id, [])
+        self.told[task.id] += len(change.facts)
         for fact in change.facts:
             events.append(Event(len(events) + 1, fact.kind, fact.data(), self.now))
 
