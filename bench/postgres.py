@@ -1,9 +1,11 @@
 """No-op tasks with the store in PostgreSQL, one worker process, against its limit and peers."""
 
+import shutil
+import sys
 from functools import partial
 
 from bench.pairs import interleaved, spread
-from bench.programs import LIMIT_POSTGRES, POSTGRES, POSTGRES_PEERS
+from bench.programs import LIMIT_POSTGRES, POSTGRES, POSTGRES_PEERS, RIVER, Program
 from bench.result import Result, Target, at_least
 from bench.session import Session
 from bench.throughput import AIM, SHARE, comparison_table
@@ -14,7 +16,7 @@ BULK = 1.0
 
 def run(session: Session) -> Result:
     """Interleaved pairs of the engine on PostgreSQL and each other program."""
-    others = [LIMIT_POSTGRES, *(POSTGRES_PEERS if session.peers else ())]
+    others = [LIMIT_POSTGRES, *(_peers() if session.peers else ())]
     comparisons = {
         other.name: interleaved(
             partial(session.rate, POSTGRES), partial(session.rate, other), session.pairs_of(5)
@@ -34,6 +36,13 @@ def run(session: Session) -> Result:
     )
 
 
+def _peers() -> list[Program]:
+    if shutil.which("go") is not None:
+        return list(POSTGRES_PEERS)
+    print("River is left out: there is no Go toolchain to build it with", file=sys.stderr)
+    return [peer for peer in POSTGRES_PEERS if peer is not RIVER]
+
+
 def _targets(ratios: dict[str, float]) -> list[Target]:
     targets = [
         at_least(
@@ -50,4 +59,6 @@ def _targets(ratios: dict[str, float]) -> list[Target]:
                 PROCRASTINATE,
             ),
         ]
+    if RIVER.name in ratios:
+        targets.append(at_least("on PostgreSQL: throughput / River", ratios[RIVER.name], BULK))
     return targets

@@ -38,8 +38,10 @@ POSTGRES = Program(
     "stagepost-postgres", "bench.stagepost_throughput", 20_000, 1_500, words=("--postgres",)
 )
 LIMIT_POSTGRES = Program("limit-postgres", "bench.limit.postgres", 20_000, 2_000)
-POSTGRES_PEERS = tuple(
-    peer for peer in PEERS if peer.name in {"procrastinate-postgres", "pgqueuer-bulk"}
+RIVER = Program("river-bulk", "bench.peers.river_bulk", 20_000, 1_000, "peers")
+POSTGRES_PEERS = (
+    *(peer for peer in PEERS if peer.name in {"procrastinate-postgres", "pgqueuer-bulk"}),
+    RIVER,
 )
 
 # Growth, in finished tasks that the store begins with.

@@ -1,5 +1,6 @@
 """Which claims this process has made and not ended yet."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 Place = tuple[str, str]
@@ -22,12 +23,13 @@ class Held:
 
     def finished_by(self, ends: Iterable[tuple[str, str]]) -> Sequence[str]:
         """The leases that have no task left once these (lease, task) have ended."""
-        left: dict[str, set[str]] = {}
+        gone: defaultdict[str, set[str]] = defaultdict(set)
         for lease_id, task_id in ends:
-            tasks = self._leases.get(lease_id)
-            if tasks is not None and task_id in tasks:
-                left.setdefault(lease_id, set(tasks)).discard(task_id)
-        return [lease_id for lease_id, tasks in left.items() if not tasks]
+            gone[lease_id].add(task_id)
+        return [
+            lease_id for lease_id, tasks in gone.items()
+            if lease_id in self._leases and self._leases[lease_id].keys() <= tasks
+        ]  # fmt: skip
 
     def ended(self, ends: Iterable[tuple[str, str]]) -> None:
         """These (lease, task) have ended."""

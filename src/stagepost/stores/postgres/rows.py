@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+import orjson
+
 from stagepost.errors import Unwritable
 from stagepost.stores import rows
 from stagepost.stores.rows import TASK_FIELDS, row_of
@@ -56,6 +58,30 @@ def columns_of(tasks: Iterable[Task]) -> list[list[Any]]:
     if not columns:
         columns = [[] for _ in TASK_FIELDS]
     return [*columns, [task.status is Status.DEAD_LETTER for task in listed]]
+
+
+def uuids(values: Iterable[str]) -> str:
+    """Ids as the text of an array, for `$n::text::uuid[]`; unsound ones are refused there.
+
+    This and the two below are for the statements on every task's path: the driver looks at each
+    element of an array by itself, which costs several times as much.
+    """
+    return f"{{{','.join(values)}}}"
+
+
+def numbers(values: Iterable[int | None]) -> str:
+    """The same of numbers, for `$n::text::bigint[]`."""
+    return f"{{{','.join(['NULL' if value is None else str(value) for value in values])}}}"
+
+
+def texts(values: Sequence[str | None]) -> str:
+    """Texts as one JSON array, for `unfolded(n)`."""
+    return orjson.dumps(values).decode()
+
+
+def unfolded(number: int) -> str:
+    """What unfolds a parameter that `texts` has made."""
+    return f"json_array_elements_text(${number}::text::json)"
 
 
 def mended(text: str) -> str:

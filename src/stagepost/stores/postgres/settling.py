@@ -17,7 +17,7 @@ from stagepost.records import Artifact, Checkpoint, ProgressNote
 from stagepost.stores.postgres import changes
 from stagepost.stores.postgres.answers import Intent
 from stagepost.stores.postgres.held import Held
-from stagepost.stores.postgres.rows import MS, known, mended
+from stagepost.stores.postgres.rows import MS, known, mended, numbers, texts, unfolded, uuids
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.rows import json
 from stagepost.task import Lease
@@ -80,7 +80,8 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), done AS (
     UPDATE tasks AS t SET status = 'COMPLETED', lease_id = NULL, worker_id = NULL, progress = 100,
         cancel = NULL, failure_kind = NULL, error_message = NULL, seq = t.seq + 1, ended_at = n.ms,
         result = r.result, result_size = r.size, result_blob = r.blob
-    FROM unnest($2::uuid[], $3::integer[], $4::uuid[], $5::text[], $6::bigint[], $7::text[])
+    FROM ROWS FROM (unnest($2::text::uuid[]), unnest($3::text::integer[]),
+        unnest($4::text::uuid[]), {unfolded(5)}, unnest($6::text::bigint[]), {unfolded(7)})
         AS r (id, fence, lease_id, result, size, blob), n
     WHERE t.id = r.id AND t.fence = r.fence AND t.lease_id = r.lease_id AND t.status = 'RUNNING'
     RETURNING t.id, t.seq, t.started_at, t.trace_id, r.blob
@@ -95,7 +96,7 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), done AS (
 ), over AS (
     DELETE FROM claims WHERE lease_id = ANY($8::uuid[])
 )
-SELECT n.ms, CASE WHEN (SELECT count(*) FROM done) < cardinality($2::uuid[])
+SELECT n.ms, CASE WHEN (SELECT count(*) FROM done) < $9::integer
     THEN ARRAY(SELECT id FROM done) END FROM n"""
 
 _PLACES: Final = "SELECT id, type, lane FROM tasks WHERE id = ANY($1::uuid[])"
@@ -292,10 +293,20 @@ async def _settle(tx: Transaction, writes: Numbered, held: Held) -> dict[int, An
 async def _succeed(tx: Transaction, writes: Sequence[Write], held: Held) -> list[Answer]:
     # In the order of their ids, so that two batches with the same tasks don't lock crosswise.
     ordered = sorted(writes, key=lambda each: each.lease.task_id)
-    rows = [(*_key(each.lease), *each.what.result) for each in ordered]
-    ends = [(each.lease.lease_id, each.lease.task_id) for each in ordered]
+    leases = [each.lease for each in ordered]
+    ends = [(lease.lease_id, lease.task_id) for lease in leases]
+    result, size, blob = zip(*[each.what.result for each in ordered], strict=True)
     row = await tx.connection.fetchrow(
-        _SUCCEED, tx.moment.last, *map(list, zip(*rows, strict=True)), held.finished_by(ends)
+        _SUCCEED,
+        tx.moment.last,
+        uuids(lease.task_id for lease in leases),
+        numbers(lease.fence for lease in leases),
+        uuids(lease.lease_id for lease in leases),
+        texts(result),
+        numbers(size),
+        texts(blob),
+        held.finished_by(ends),
+        len(ordered),
     )
     assert row is not None
     tx.moment.saw(row[0])

@@ -10,16 +10,26 @@ from stagepost.lifecycle import Change
 from stagepost.records import NewTask, Submitted
 from stagepost.stores.accepting import FIRST_OPTION, IDEMPOTENCY_KEPT, is_plain, task_of
 from stagepost.stores.postgres import changes, uses
-from stagepost.stores.postgres.rows import MS, TASK_NAMES, TASK_TYPES, columns_of
+from stagepost.stores.postgres.rows import (
+    MS,
+    TASK_NAMES,
+    TASK_TYPES,
+    columns_of,
+    numbers,
+    texts,
+    unfolded,
+    uuids,
+)
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.task import Status
 
 _LONGEST: Final = 10 * 365 * 86_400_000  # milliseconds
 
+_WORDS: Final = ", ".join(unfolded(number) for number in range(3, 8))
 _PLAIN: Final = f"""
 WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS (
-    SELECT * FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
-        $8::integer[], $9::bigint[], $10::text[])
+    SELECT * FROM ROWS FROM (unnest($2::text::uuid[]), {_WORDS}, unnest($8::text::integer[]),
+        unnest($9::text::bigint[]), {unfolded(10)})
         AS r (id, tenant, "user", type, lane, input, max_attempts, ttl, trace_id)
 ), kept AS (
     INSERT INTO tasks (id, tenant, "user", type, lane, status, created_at, deadline, ttl,
@@ -35,7 +45,7 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS (
     INSERT INTO events (task_id, seq, kind, data, at)
     SELECT id, 1, 'queued', '{{"reason":"submitted"}}', created_at FROM kept
 )
-SELECT n.ms, CASE WHEN (SELECT count(*) FROM kept) < cardinality($2::uuid[])
+SELECT n.ms, CASE WHEN (SELECT count(*) FROM kept) < $11::integer
     THEN ARRAY(SELECT id FROM kept) END FROM n"""
 
 _THERE: Final = """
@@ -97,9 +107,12 @@ async def submit(tx: Transaction, news: Sequence[NewTask]) -> list[Answer]:
 
 
 async def _submit_plain(tx: Transaction, news: list[NewTask]) -> list[Answer]:
-    columns = list(zip(*(new[:FIRST_OPTION] for new in news), strict=True))
-    columns[7] = tuple(min(round(ttl * 1000), _LONGEST) for ttl in columns[7])
-    row = await tx.connection.fetchrow(_PLAIN, tx.moment.last, *columns)
+    ids, *who, most, ttl, trace = zip(*(new[:FIRST_OPTION] for new in news), strict=True)
+    lengths = [min(round(seconds * 1000), _LONGEST) for seconds in ttl]
+    row = await tx.connection.fetchrow(
+        _PLAIN, tx.moment.last, uuids(ids), *map(texts, who), numbers(most), numbers(lengths),
+        texts(trace), len(news),
+    )  # fmt: skip
     assert row is not None
     now, kept = tx.moment.saw(row[0]), row[1]
     if kept is None:
