@@ -11,8 +11,15 @@ from stagepost.retention import Erasure, Hashes, Tombstone
 from stagepost.stores.rows import json
 from stagepost.task import SETTLED, Task
 
-OWNED: Final = ("inputs", "events", "steps", "failures", "tags", "artifacts")
-"""Tables whose rows go with their task, by their column `task_id`; a store may have fewer."""
+OWNED: Final = {
+    "inputs": "task_id",
+    "events": "task_id",
+    "steps": "task_id",
+    "failures": "task_id",
+    "tags": "task_id",
+    "artifacts": "task_id",
+}
+"""Tables whose rows go with their task, and the column that names it; a store may have fewer."""
 
 STONE_COLUMNS: Final = 'task_id, tenant, "user", at, by, hashes'
 

@@ -222,10 +222,12 @@ async def _take(
     await tx.connection.execute(_LET_GO, freed, since)
     freed += await uses.release(tx, ids, since)
     await tx.connection.execute(_BURY, ids, now, by, hashes)
-    for table in tombstones.OWNED:
+    for table, column in tombstones.OWNED.items():
         # Inputs stand in their tasks' rows here.
         if table != "inputs":
-            await tx.connection.execute(f"DELETE FROM {table} WHERE task_id = ANY($1::uuid[])", ids)
+            await tx.connection.execute(
+                f"DELETE FROM {table} WHERE {column} = ANY($1::uuid[])", ids
+            )
     await tx.connection.execute("DELETE FROM tasks WHERE id = ANY($1::uuid[])", ids)
     return freed
 

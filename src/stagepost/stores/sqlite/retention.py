@@ -213,9 +213,9 @@ def _take(
     rows = json(ids)
     freed = [row[0] for row in tx.rows(_LET_GO, (rows, since))] + uses.release(tx, ids, since)
     tx.execute(_BURY, (rows, tx.now, by, hashes))
-    for table in tombstones.OWNED:
+    for table, column in tombstones.OWNED.items():
         tx.execute(
-            f"DELETE FROM {table} WHERE task_id IN (SELECT value FROM json_each(?))", (rows,)
+            f"DELETE FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))", (rows,)
         )
     tx.execute("DELETE FROM tasks WHERE id IN (SELECT value FROM json_each(?))", (rows,))
     return freed
