@@ -103,6 +103,21 @@ def test_the_same_kind_of_failure_again_and_again_stops_it(ends: list[End], *, s
         assert judged.why.endswith("failed again with BUG")
 
 
+def test_a_look_ends_at_its_bound_and_goes_on_behind_it() -> None:
+    assert mass.looked(["b", "c"], "f", "a", 2) == mass.Found(["b", "c"], "c", exhausted=False)
+    assert mass.looked(["b"], "f", "a", 2) == mass.Found(["b"], "f", exhausted=False)
+    assert mass.looked([], "f", "a", 2) == mass.Found([], "f", exhausted=False)
+    assert mass.looked(["b"], None, "a", 2) == mass.Found(["b"], "b", exhausted=True)
+    assert mass.looked([], None, "a", 2) == mass.Found([], "a", exhausted=True)
+
+
+def test_named_tasks_come_in_the_order_of_their_ids() -> None:
+    named = change(task_ids=("a", "b", "c"))
+    assert mass.chosen(named, "", 2) == mass.Found(["a", "b"], "b", exhausted=False)
+    assert mass.chosen(named, "b", 2) == mass.Found(["c"], "c", exhausted=True)
+    assert mass.chosen(named, "c", 2) == mass.Found([], "c", exhausted=True)
+
+
 def test_ends_are_counted() -> None:
     ends = [*completed(2), *failed("BUG", 3), End("task", Status.CANCELLED, None)]
     progress = mass.ended(Progress(completed=1, failed=1), ends)

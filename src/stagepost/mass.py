@@ -15,6 +15,9 @@ from stagepost.task import SETTLED, Status
 PAGE: Final = 100
 """Tasks that are changed in one transaction."""
 
+SCAN: Final = 10_000
+"""Tasks that are looked at for one page: what a filter finds may be rare among many."""
+
 WINDOW: Final = 100
 """Redriven tasks that may be on their way at once: how many a bad redrive spoils at most."""
 
@@ -95,11 +98,44 @@ class Progress:
 
 
 class Advance(NamedTuple):
-    """What one page has done; `refusal` is why the last of the tasks it left out was left out."""
+    """What one page has done; `refusal` is why the last of the tasks it left out was left out.
+
+    After a `full` one the next may follow at once.
+    """
 
     progress: Progress
-    sent: int = 0
+    full: bool = False
     refusal: Exception | None = None
+
+
+class Found(NamedTuple):
+    """What a store found to be changed next: `ids`, and the `cursor` up to which it has looked.
+
+    `exhausted`: there is none behind it.
+    """
+
+    ids: list[str]
+    cursor: str
+    exhausted: bool
+
+
+NOTHING: Final = Found([], "", exhausted=False)
+"""Where nothing was looked for."""
+
+
+def chosen(change: MassChange, cursor: str, want: int) -> Found:
+    """The next of the tasks that a change names."""
+    left = [task_id for task_id in change.task_ids if task_id > cursor]
+    ids = left[:want]
+    return Found(ids, ids[-1] if ids else cursor, exhausted=len(ids) == len(left))
+
+
+def looked(ids: list[str], bound: str | None, cursor: str, want: int) -> Found:
+    """The next of those that a filter finds behind the cursor, up to a bound if there is one."""
+    if len(ids) == want:
+        return Found(ids, ids[-1], exhausted=False)
+    last = ids[-1] if ids else cursor
+    return Found(ids, bound or last, exhausted=bound is None)
 
 
 class End(NamedTuple):

@@ -13,7 +13,8 @@ _log = logging.getLogger("stagepost.mass")
 _EVERY: Final = 0.25  # seconds, while something is under way
 _IDLE: Final = 1.0
 _PAUSE: Final = 2.0  # before another try when the store can't be used
-_MOST: Final = 100  # changes in one turn; each is a page of one transaction
+_MOST: Final = 100  # changes in one turn
+_PAGES: Final = 10  # of each in one turn, while they come full; each is a transaction
 
 
 class MassChanger:
@@ -40,14 +41,20 @@ class MassChanger:
             return _PAUSE
 
     async def look(self) -> bool:
-        """One page of each change, if this process leads; whether anything is under way."""
+        """A few pages of each change, if this process leads; whether anything is under way."""
         if not await self._leadership.holds():
             return False
         under_way = await self._store.mass.open(_MOST)
         for change_id in under_way:
+            await self._advance(change_id)
+        return bool(under_way)
+
+    async def _advance(self, change_id: str) -> None:
+        for _ in range(_PAGES):
             try:
-                await self._store.mass.advance(change_id)
+                advanced = await self._store.mass.advance(change_id)
             except NotFound:
                 # Pruned since it was listed.
-                continue
-        return bool(under_way)
+                return
+            if not advanced.full:
+                return

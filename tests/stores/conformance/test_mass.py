@@ -228,6 +228,23 @@ async def test_one_that_has_left_the_status_is_left_alone(world: World) -> None:
     assert (await world.task(last.task_id)).cancel is None
 
 
+async def test_what_is_rare_among_many_is_found_look_by_look(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stagepost.mass.SCAN", 4)
+    rare = []
+    for number in range(13):
+        tags = ("rare",) if number in {0, 7, 12} else ()
+        task_id = await world.submit(tags=tags)
+        rare += [task_id] if tags else []
+    of = change(Kind.CANCEL, Filter(statuses=OPEN.statuses, tag="rare"))
+    first = await begin(world, of)
+    assert (first.matched, first.sent) == (3, 1)
+    progress = await run(world, of)
+    assert (progress.sent, progress.state) == (3, State.DONE)
+    assert await statuses(world, rare) == [Status.CANCELLED] * 3
+
+
 async def test_discard_gives_up_page_by_page(world: World) -> None:
     ids = await dead(world, PAGE + 2)
     of = change(Kind.DISCARD)

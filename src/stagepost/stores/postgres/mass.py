@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from stagepost import mass
 from stagepost.errors import Conflict, NotFound, UploadSwept
-from stagepost.mass import Advance, End, Kind, MassChange, Progress
+from stagepost.mass import Advance, End, Found, Kind, MassChange, Progress, State
 from stagepost.records import Scope
 from stagepost.stores import masses
 from stagepost.stores.postgres import changes, looking, people, reading
@@ -102,8 +102,7 @@ class _Look(NamedTuple):
     progress: Progress
     on_the_way: int
     ends: list[End]
-    ids: list[str]
-    exhausted: bool
+    found: Found
 
 
 async def _find(db: Backend, statement: str, change_id: str) -> tuple[MassChange, Progress] | None:
@@ -115,10 +114,10 @@ async def _find(db: Backend, statement: str, change_id: str) -> tuple[MassChange
 
 
 async def _look(db: Backend, change_id: str, now: int) -> _Look | None:
-    found = await _find(db, _SELECT, change_id)
-    if found is None:
+    kept = await _find(db, _SELECT, change_id)
+    if kept is None:
         return None
-    change, progress = found
+    change, progress = kept
     rows = [tuple(row) for row in await db.fetch(_ENDS, change_id)]
     ends = [
         End(str(task_id), None if status is None else Status(status), kind)
@@ -129,21 +128,38 @@ async def _look(db: Backend, change_id: str, now: int) -> _Look | None:
     # What these ends mean comes first: they may stop it.
     counted = mass.judged(change, mass.ended(progress, ends), way, now, exhausted=False)
     want = mass.allowance(change, counted, way, now)
-    ids = await _next(db, change, progress, want) if want else []
-    return _Look(change, progress, way, ends, ids, exhausted=want > 0 and len(ids) < want)
+    found = await _next(db, change, progress, want) if want else mass.NOTHING
+    return _Look(change, progress, way, ends, found)
 
 
-async def _next(db: Backend, change: MassChange, progress: Progress, want: int) -> list[str]:
+async def _next(db: Backend, change: MassChange, progress: Progress, want: int) -> Found:
     if change.task_ids:
-        return [each for each in change.task_ids if each > progress.cursor][:want]
+        return mass.chosen(change, progress.cursor, want)
+    among, owner = _among(change)
+    cursor = progress.cursor or _FIRST
+    bound = await db.fetchval(
+        f"""SELECT id FROM tasks WHERE {among} AND id > $1::uuid
+            ORDER BY id LIMIT 1 OFFSET {mass.SCAN - 1}""",
+        cursor, *owner,
+    )  # fmt: skip
     condition, values = _condition(change, progress.created_at)
     number = len(values)
     rows = await db.fetch(
         f"""SELECT t.id FROM tasks AS t WHERE {condition} AND t.id > ${number + 1}::uuid
-            ORDER BY t.id LIMIT ${number + 2}::bigint""",
-        *values, progress.cursor or _FIRST, want,
+                AND (${number + 2}::uuid IS NULL OR t.id <= ${number + 2}::uuid)
+            ORDER BY t.id LIMIT ${number + 3}::bigint""",
+        *values, cursor, bound, want,
     )  # fmt: skip
-    return [str(row[0]) for row in rows]
+    last = None if bound is None else str(bound)
+    return mass.looked([str(row[0]) for row in rows], last, progress.cursor, want)
+
+
+def _among(change: MassChange) -> tuple[str, tuple[str, ...]]:
+    """What is looked through: an index has it in the order of the ids."""
+    dead = "true" if change.kind is Kind.CANCEL else "dead"
+    if change.scope.tenant is None:
+        return dead, ()
+    return f"{dead} AND tenant = $2::text", (change.scope.tenant,)
 
 
 def _condition(change: MassChange, begun_at: int) -> tuple[str, list[Any]]:
@@ -199,25 +215,26 @@ async def _keep(tx: Transaction, change_id: str, progress: Progress) -> Progress
 async def _advance(tx: Transaction, look: _Look) -> Advance:
     change = look.change
     async with tx.connection.transaction():
-        found = await _find(tx.connection, _LOCKED, change.id)
-        if found is None or found[1] != look.progress:
+        kept = await _find(tx.connection, _LOCKED, change.id)
+        if kept is None or kept[1] != look.progress:
             # Another was quicker, or has stopped it; or this is a second try after a lost answer.
-            return Advance(look.progress if found is None else found[1])
+            return Advance(look.progress if kept is None else kept[1])
         now = tx.moment.saw(await looking.now(tx.connection, tx.moment.last))
         ids = [end.task_id for end in look.ends]
         over = {str(row[0]) for row in await tx.connection.fetch(_OVER, change.id, ids)}
         progress = mass.ended(look.progress, [end for end in look.ends if end.task_id in over])
         many, refusal = 0, None
-        for task_id in look.ids:
+        for task_id in look.found.ids:
             try:
                 many += await _change(tx, change, task_id)
             except (Conflict, NotFound, UploadSwept) as error:
                 refusal = error
-        cursor = look.ids[-1] if look.ids else progress.cursor
+        cursor = look.found.cursor or progress.cursor
         progress = mass.sent(change, progress, cursor, many, now)
         way = look.on_the_way + (many if change.kind is Kind.REDRIVE else 0)
-        progress = mass.judged(change, progress, way, now, exhausted=look.exhausted)
-        return Advance(await _keep(tx, change.id, progress), many, refusal)
+        progress = mass.judged(change, progress, way, now, exhausted=look.found.exhausted)
+        full = cursor != look.progress.cursor and progress.state is State.RUNNING
+        return Advance(await _keep(tx, change.id, progress), full, refusal)
 
 
 async def _change(tx: Transaction, change: MassChange, task_id: str) -> bool:

@@ -7,7 +7,7 @@ import apsw
 
 from stagepost import mass
 from stagepost.errors import StagepostError
-from stagepost.mass import Advance, End, Kind, MassChange, Progress
+from stagepost.mass import Advance, End, Found, Kind, MassChange, Progress, State
 from stagepost.records import Scope
 from stagepost.stores import masses
 from stagepost.stores.rows import json
@@ -90,8 +90,7 @@ class _Look(NamedTuple):
     progress: Progress
     on_the_way: int
     ends: list[End]
-    ids: list[str]
-    exhausted: bool
+    found: Found
 
 
 def _find(db: apsw.Connection, change_id: str) -> tuple[MassChange, Progress] | None:
@@ -100,10 +99,10 @@ def _find(db: apsw.Connection, change_id: str) -> tuple[MassChange, Progress] | 
 
 
 def _look(db: apsw.Connection, change_id: str, now: int) -> _Look | None:
-    found = _find(db, change_id)
-    if found is None:
+    kept = _find(db, change_id)
+    if kept is None:
         return None
-    change, progress = found
+    change, progress = kept
     rows: list[Any] = db.execute(_ENDS, (change_id,)).fetchall()
     ends = [
         End(row[0], None if row[1] is None else Status(row[1]), row[2])
@@ -114,19 +113,35 @@ def _look(db: apsw.Connection, change_id: str, now: int) -> _Look | None:
     # What these ends mean comes first: they may stop it.
     counted = mass.judged(change, mass.ended(progress, ends), way, now, exhausted=False)
     want = mass.allowance(change, counted, way, now)
-    ids = _next(db, change, progress, want) if want else []
-    return _Look(change, progress, way, ends, ids, exhausted=want > 0 and len(ids) < want)
+    found = _next(db, change, progress, want) if want else mass.NOTHING
+    return _Look(change, progress, way, ends, found)
 
 
-def _next(db: apsw.Connection, change: MassChange, progress: Progress, want: int) -> list[str]:
+def _next(db: apsw.Connection, change: MassChange, progress: Progress, want: int) -> Found:
     if change.task_ids:
-        return [each for each in change.task_ids if each > progress.cursor][:want]
+        return mass.chosen(change, progress.cursor, want)
+    among, owner = _among(change)
+    place = (*owner, progress.cursor)
+    bound: Any = db.execute(
+        f"SELECT id FROM tasks WHERE {among} AND id > ? ORDER BY id LIMIT 1 OFFSET ?",
+        (*place, mass.SCAN - 1),
+    ).get
     condition, values = _condition(change, progress.created_at)
+    until = "1" if bound is None else "id <= ?"
     rows: list[Any] = db.execute(
-        f"SELECT id FROM tasks AS t WHERE {condition} AND id > ? ORDER BY id LIMIT ?",
-        (*values, progress.cursor, want),
+        f"""SELECT id FROM tasks AS t WHERE {condition} AND id > ? AND {until}
+            ORDER BY id LIMIT ?""",
+        (*values, progress.cursor, *([] if bound is None else [bound]), want),
     ).fetchall()
-    return [row[0] for row in rows]
+    return mass.looked([row[0] for row in rows], bound, progress.cursor, want)
+
+
+def _among(change: MassChange) -> tuple[str, tuple[str, ...]]:
+    """What is looked through: an index has it in the order of the ids."""
+    dead = "1" if change.kind is Kind.CANCEL else "status = 'DEAD_LETTER'"
+    if change.scope.tenant is None:
+        return dead, ()
+    return f"{dead} AND tenant = ?", (change.scope.tenant,)
 
 
 def _condition(change: MassChange, begun_at: int) -> tuple[str, list[Any]]:
@@ -190,23 +205,24 @@ def _advance(tx: Transaction, arguments: list[_Look]) -> Sequence[Advance]:
 
 def _advance_one(tx: Transaction, look: _Look) -> Advance:
     change = look.change
-    found = _find(tx.connection, change.id)
-    if found is None or found[1] != look.progress:
+    kept = _find(tx.connection, change.id)
+    if kept is None or kept[1] != look.progress:
         # Another was quicker, or has stopped it.
-        return Advance(look.progress if found is None else found[1])
+        return Advance(look.progress if kept is None else kept[1])
     ids = json([end.task_id for end in look.ends])
     over = {row[0] for row in tx.rows(_OVER, (change.id, ids))} if look.ends else set()
     progress = mass.ended(look.progress, [end for end in look.ends if end.task_id in over])
     many, refusal = 0, None
-    for task_id in look.ids:
+    for task_id in look.found.ids:
         done = _change(tx, change, task_id)
         many += isinstance(done, Task)
         refusal = done if isinstance(done, Exception) else refusal
-    cursor = look.ids[-1] if look.ids else progress.cursor
+    cursor = look.found.cursor or progress.cursor
     progress = mass.sent(change, progress, cursor, many, tx.now)
     way = look.on_the_way + (many if change.kind is Kind.REDRIVE else 0)
-    progress = mass.judged(change, progress, way, tx.now, exhausted=look.exhausted)
-    return Advance(_keep(tx, change.id, progress), many, refusal)
+    progress = mass.judged(change, progress, way, tx.now, exhausted=look.found.exhausted)
+    full = cursor != look.progress.cursor and progress.state is State.RUNNING
+    return Advance(_keep(tx, change.id, progress), full, refusal)
 
 
 def _change(tx: Transaction, change: MassChange, task_id: str) -> Task | Exception | None:
