@@ -13,7 +13,15 @@ from typer.main import get_command
 from stagepost import App, Retry
 from stagepost.cli import app, run
 from stagepost.cli.exits import Exit
-from stagepost.settings import Limits, Settings, from_environment, names, server_url, unknown_names
+from stagepost.settings import (
+    Keep,
+    Limits,
+    Settings,
+    from_environment,
+    names,
+    server_url,
+    unknown_names,
+)
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -88,6 +96,11 @@ def test_the_table_of_limits_is_read() -> None:
     assert changed.limits == Limits(files=3, wait_most=1.5)
 
 
+def test_how_long_things_are_kept_is_read() -> None:
+    changed = from_environment({"STAGEPOST_KEEP_TASKS_DAYS": "90"})
+    assert changed.keep == Keep(tasks_days=90.0)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -99,6 +112,8 @@ def test_the_table_of_limits_is_read() -> None:
         ("STAGEPOST_LIMIT_FILES", "0"),
         ("STAGEPOST_CONCURRENCY", "٣"),
         ("STAGEPOST_PROBE", "9090"),
+        ("STAGEPOST_KEEP_TASKS_DAYS", "0"),
+        ("STAGEPOST_KEEP_EVENTS_DAYS", "a week"),
         ("STAGEPOST_PROBE", "127.0.0.1:65536"),
     ],
 )

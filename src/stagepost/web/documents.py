@@ -202,7 +202,7 @@ def _stream_operation() -> dict[str, Any]:
                 "content": {"text/event-stream": {"schema": {"type": "string"}}},
             },
             "204": {"description": "The last event has been read; nothing can follow."},
-            **_problems(404),
+            **_problems(404, 410),
         },
     }
 
