@@ -193,12 +193,13 @@ async def _refuse_route(request: Request, error: Exception) -> Response:
 
 
 def _methods_at(request: Request) -> Iterable[str]:
+    # /api/v1/tasks/... is a type's, a task's own or cancel's path, by what stands there.
+    above, _, last = request.scope["path"].rpartition("/")
+    if above == SUBMIT.rpartition("/")[0]:
+        return ["DELETE", "GET"] if TASK_ID.fullmatch(last) else ["POST"]
     methods = set()
-    # /api/v1/tasks/... is a type's or a task's own path, by what stands there.
-    is_task = TASK_ID.fullmatch(request.path_params.get("type", ""))
     for method in ("GET", "POST", "DELETE"):
         scope = {**request.scope, "method": method}
         if any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes):
             methods.add(method)
-    other = ["DELETE", "GET"] if is_task else ["POST"]
-    return other if "type" in request.path_params else sorted(methods)
+    return sorted(methods)
