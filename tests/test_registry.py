@@ -30,3 +30,11 @@ def test_where_null_fits_it_becomes_null() -> None:
     task_type = app.get("reading")
     text = task_type.dump(task_type.parse({"degrees": 20.5, "trend": "nan"}))
     assert task_type.load(text) == Reading(degrees=20.5)
+
+
+def test_a_name_that_is_an_address_of_the_api_is_no_type() -> None:
+    app = App()
+    with pytest.raises(ValueError, match="call the task type otherwise"):
+
+        @app.task("cancel")
+        async def cancel(_ctx: Context) -> None: ...
