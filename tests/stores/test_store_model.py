@@ -159,7 +159,7 @@ _weighted = [
     (6, _cause("parent", _which, st.sampled_from("ab"), st.integers(1, 3), _ways)),
     (8, _cause("family", _which, st.sampled_from("ab"), _childrens_ends, _ways)),
     (2, _cause("free", _which)),
-    (3, _cause("redrive", _which, _resumes, st.integers(1, 3))),
+    (6, _cause("redrive", _which, _resumes, st.integers(1, 3))),
     (2, _cause("rescue", st.sampled_from([0.0, 0.0, 15.0]))),
     (3, _cause("cancel", _which, st.sampled_from(["ada", "bob"]))),
     (1, _cause("discard", _which)),

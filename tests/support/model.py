@@ -79,7 +79,7 @@ class Model:
     families: Families = field(default_factory=Families)
     holders: set[str] = field(default_factory=set)
     keys: dict[str, tuple[str, str, str]] = field(default_factory=dict)
-    requests: dict[str, tuple[str, str, int]] = field(default_factory=dict)
+    requests: dict[tuple[str, str], tuple[str, str, int]] = field(default_factory=dict)
     told: Counter[str] = field(default_factory=Counter)
     """How many events each task has had, also those that were taken away."""
     gone: set[str] = field(default_factory=set)
@@ -182,9 +182,9 @@ class Model:
         return alive[0] if alive else None
 
     def _earlier(self, new: NewTask) -> Submitted | None:
-        if new.idempotency is None or new.idempotency.key not in self.requests:
+        if new.idempotency is None or (new.tenant, new.idempotency.key) not in self.requests:
             return None
-        fingerprint, task_id, at = self.requests[new.idempotency.key]
+        fingerprint, task_id, at = self.requests[new.tenant, new.idempotency.key]
         if at < self.now - _KEPT:
             return None
         if fingerprint != new.idempotency.fingerprint:
@@ -196,13 +196,14 @@ class Model:
     def _answered(self, new: NewTask | None, task_id: str, *, replayed: bool) -> Submitted:
         if new is not None and new.idempotency is not None:
             key = new.idempotency
-            self.requests[key.key] = (key.fingerprint, task_id, self.now)
+            self.requests[new.tenant, key.key] = (key.fingerprint, task_id, self.now)
         task = self.tasks[task_id]
         lane = task.lane if replayed else ""
         return Submitted(task_id, task.status, task.created_at, replayed, lane)
 
     def claim(self, demand: Demand, turns: LaneTurns) -> list[str]:
         """The ids that a claim must answer, in their order; see `claimed`."""
+        in_time: list[str] = []
         for _ in range(_TRIES):
             offered = {
                 lane: [task for task in self.pool(lane) if task.type in demand.types]
@@ -219,11 +220,12 @@ class Model:
                 if task.deadline <= self.now:
                     self._apply(lifecycle.expired(task, self.now))
             self.hand_over()
-            self._tell_parents()
             in_time = [task.id for task in chosen if task.deadline > self.now]
             if in_time or not chosen:
-                return in_time
-        return []
+                break
+        # Parents of what was too late are told once the claim is over.
+        self._tell_parents()
+        return in_time
 
     def claimed(self, lease: Lease, worker_id: str) -> None:
         """A task was claimed under this lease."""
@@ -295,6 +297,7 @@ class Model:
         change = lifecycle.woken(task, self.now) if wakes(task, signal, waits) else None
         if change is not None:
             self._apply(change)
+            self.hand_over()
 
     def settle(self, lease: Lease, outcome: Outcome, note: ProgressNote | None) -> None:
         """End a claim."""
@@ -303,7 +306,7 @@ class Model:
             self.progress(lease, note)
         self._settle(self.tasks[lease.task_id], outcome)
         self.hand_over()
-        self._tell_parents()
+        self._cancel_families()
 
     def spawn(self, lease: Lease, page: Page) -> None:
         """Start children."""
@@ -329,6 +332,7 @@ class Model:
             found = lifecycle.children_changed(parent, batch, self.now)
             if found is not None:
                 self._apply(found)
+        self.hand_over()
 
     def _settle(self, task: Task, outcome: Outcome) -> None:
         batches = self.families.of(task.id)
@@ -419,6 +423,7 @@ class Model:
         if change is None:
             return []
         self._apply(change)
+        self.hand_over()
         return [task_id]
 
     def prune(self, older_than: float) -> int:
@@ -529,7 +534,7 @@ class Model:
         for task in held:
             self._settle(task, lifecycle.loss(task, Blame.UNKNOWN, self.now))
         self.hand_over()
-        self._tell_parents()
+        self._cancel_families()
         return silent, {task.id for task in held}
 
     def _each(self, change: Callable[[Task], Change | None]) -> int:
@@ -569,7 +574,7 @@ def task_of(new: NewTask, now: int) -> Task:
         deadline=run_at + ttl if new.deadline is None else new.deadline,
         hard_deadline=new.deadline is not None, max_attempts=new.max_attempts,
         priority=new.priority, trace_id=new.trace_id, parent_id=parent_id, batch_id=batch_id,
-        place=place,
+        place=place, concurrency_key=new.concurrency_key,
     )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """Tasks whose wait ends with time, in bulk: what `lifecycle.woken` does to each, in one statement.
 
 A hundred thousand may sleep until the same minute, and one row at a time they would be late. Those
-with an explicit deadline, which may have passed, go the lifecycle's way like everything else.
+with an explicit deadline, which may have passed, or with a concurrency key, for which they line up,
+go the lifecycle's way like everything else.
 """
 
 from typing import Final
@@ -20,13 +21,15 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), due AS MATERIALIZED (
         deadline = t.deadline + n.ms - t.waiting_since, waiting_since = NULL, wait = NULL,
         conditions = NULL
     FROM due, n WHERE t.id = due.id AND t.status = 'WAITING' AND NOT t.hard_deadline
-    RETURNING t.id, t.seq, t.type, t.lane, t.priority, t.deadline
+        AND t.concurrency_key IS NULL
+    RETURNING t.id, t.seq, t.tenant, t.type, t.lane, t.priority, t.deadline
 ), told AS (
     INSERT INTO events (task_id, seq, kind, data, at)
     SELECT id, seq, 'queued', '{{"reason":"woken"}}', n.ms FROM woken, n
 ), pooled AS (
-    INSERT INTO pool (lane, score, task_id, type, deadline, pooled_at, hard)
-    SELECT lane, n.ms - priority::bigint * 1000, id, type, deadline, n.ms, false FROM woken, n
+    INSERT INTO pool (lane, tenant, type, score, task_id, deadline, pooled_at, hard)
+    SELECT lane, tenant, type, n.ms - priority::bigint * 1000, id, deadline, n.ms, false
+    FROM woken, n
 )
 SELECT n.ms, woken.id, woken.type, woken.lane FROM n LEFT JOIN woken ON true"""
 
