@@ -225,11 +225,15 @@ class Twins:
 
     async def family(self, which: int, path: str, ends: list[Outcome], how: frozenset[str]) -> None:
         """A parent with children, some of which end at once."""
+        # Each of these may end somebody's child, and another loop tells the parents.
         await self.claim(which % 2, 1)
+        await self.let_families_know()
         parents = self.leases(which, 1)
         await self.parent(which, path, len(ends), how)
+        await self.let_families_know()
         for _ in range(3):
             await self.claim(which % 2, 4)
+            await self.let_families_know()
         for parent in parents:
             running = [
                 task.lease
