@@ -17,13 +17,15 @@ from stagepost.stores.tombstones import OWNED
 from support.postgres import Server
 from support.world import new_id
 
-NAMES = {"task_id", "parent_id"}
+NAMES = {"task_id", "parent_id", "batch_id"}
 REASONS = {
     "pool": "only tasks that can be claimed are in it, and those are never taken",
     "idempotency": "a key is remembered for a day, though its task is gone",
     "uploads": "an upload is taken with its blob; several tasks may use it",
     "upload_uses": "released, so that what nobody uses any more is swept",
     "tombstones": "they are what is left",
+    "wakes": "notes for a batch that is gone are thrown away when they are looked at",
+    "cancelling": "a task is not taken before all of its children have heard",
     "mass_tasks": "a redrive that is under way takes note that the task is gone",
     "unique_keys": "a trigger takes the key with the task",
     "keyed": "only tasks that are QUEUED or RUNNING are in it, and those are never taken",
