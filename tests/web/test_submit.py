@@ -194,7 +194,7 @@ async def test_a_bad_option_is_refused_by_name(
 
 @pytest.mark.parametrize(
     "name",
-    ["callbackUrl", "concurrencyKey", "Lane", "tags", ""],
+    ["callbackUrl", "Lane", "tags", ""],
 )
 async def test_an_unknown_parameter_is_refused(
     engine: Engine, client: httpx.AsyncClient, name: str
