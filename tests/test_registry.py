@@ -52,3 +52,11 @@ def test_a_type_knows_the_versions_of_its_code() -> None:
 def test_what_can_be_no_version_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError), match="reading"):
         App().task("reading", **options)(a_handler)
+
+
+def test_a_name_that_is_an_address_of_the_api_is_no_type() -> None:
+    app = App()
+    with pytest.raises(ValueError, match="call the task type otherwise"):
+
+        @app.task("cancel")
+        async def cancel(_ctx: Context) -> None: ...

@@ -5,11 +5,11 @@ type. It is made in pages and *sealed* with the last one. A child is *settled* w
 COMPLETED, CANCELLED or in DEAD_LETTER, and *failed* in the latter two.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from stagepost.records import Kin, NewTask
+from stagepost.records import Kin, NewTask, UploadRecord
 from stagepost.task import SETTLED, CancelRequest, Payload, Status, Task
 
 MOST_BATCHES: Final = 1_000
@@ -45,7 +45,8 @@ class Page:
     """The next children of a batch: an id and an input each, from place `first` on.
 
     `before` and `after` are digests of all inputs up to here and with this page; a batch whose
-    inputs differ from those it was begun with is so found out.
+    inputs differ from those it was begun with is so found out. `uploads` are those that the inputs
+    of some children name, by the child's id.
     """
 
     batch: NewBatch
@@ -54,6 +55,7 @@ class Page:
     before: str
     after: str
     last: bool
+    uploads: Mapping[str, tuple[UploadRecord, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,7 @@ def children_of(parent: Task, batch_id: str, page: Page) -> list[NewTask]:
             batch.ttl,
             parent.trace_id,
             deadline=parent.deadline if parent.hard_deadline else None,
+            uploads=page.uploads.get(task_id, ()),
             kin=Kin(parent.id, batch_id, place),
         )
         for place, (task_id, text) in enumerate(page.children, page.first)

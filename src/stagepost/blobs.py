@@ -4,7 +4,7 @@ A blob is written once under a key and never changed. The store knows every key 
 byte is written (`Store.stage`), so that what no task refers to can be found and removed.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -17,6 +17,13 @@ class Stored(NamedTuple):
 
     size: int
     sha256: str
+
+
+class Listing(NamedTuple):
+    """Some keys; the rest comes behind `after`, nothing any more when it is None."""
+
+    keys: Sequence[str]
+    after: str | None
 
 
 class Blobs(Protocol):
@@ -44,6 +51,17 @@ class Blobs(Protocol):
 
     async def delete(self, key: str) -> None:
         """Remove a blob; one that is gone already is no error."""
+        ...
+
+    async def listed(self, after: str, *, older_than: float) -> Listing:
+        """A part of the keys under which something was written so many seconds ago, or begun.
+
+        The first call has an `after` of ""; the next ones that of the part before.
+        """
+        ...
+
+    async def belong_to(self, owner: str) -> bool:
+        """Whether the blobs are this owner's; of those who ask the first one is it, for ever."""
         ...
 
     async def close(self) -> None:

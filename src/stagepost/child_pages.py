@@ -35,8 +35,10 @@ class ChildPages:
         values = [orjson.loads(text) for text in asked.inputs]
         uploads = await self._uploads(task_type, tenant, values)
         children = [(str(uuid7()), input_text(task_type, value, uploads)) for value in values]
+        ids = [child_id for child_id, _ in children]
+        named = _named(ids, values, uploads) if uploads else {}
         batch = _batch(task_type, lane, asked)
-        return Page(batch, asked.first, children, asked.before, asked.after, asked.last)
+        return Page(batch, asked.first, children, asked.before, asked.after, asked.last, named)
 
     async def _uploads(
         self, task_type: TaskType, tenant: str, values: Sequence[Any]
@@ -48,6 +50,17 @@ class ChildPages:
         for start in range(0, len(ids), _MOST_UPLOADS):
             found += await self._store.uploads(tenant, ids[start : start + _MOST_UPLOADS])
         return found
+
+
+def _named(
+    children: Sequence[str], values: Sequence[Any], uploads: Sequence[UploadRecord]
+) -> dict[str, tuple[UploadRecord, ...]]:
+    known = {upload.upload_id: upload for upload in uploads}
+    found = {
+        child_id: tuple(known[each] for each in dict.fromkeys(ids_in(value)) if each in known)
+        for child_id, value in zip(children, values, strict=True)
+    }
+    return {child_id: named for child_id, named in found.items() if named}
 
 
 def _batch(task_type: TaskType, lane: str, asked: NewChildren) -> NewBatch:

@@ -11,18 +11,22 @@ from uuid_utils import uuid7
 from stagepost.blobs import Blobs
 from stagepost.broker import Broker, Delivery
 from stagepost.caller import LOCAL, Caller
+from stagepost.erasing import erase
 from stagepost.errors import Conflict, Invalid, UnknownLane
 from stagepost.inputs import ids_in, input_text
+from stagepost.mass_client import MassClient
 from stagepost.notifier import Notifier
 from stagepost.records import (
     Idempotency,
     NewTask,
     Resume,
+    Scope,
     Submitted,
     TaskView,
     UploadRecord,
 )
 from stagepost.registry import App, TaskType
+from stagepost.retention import Tombstone
 from stagepost.scheduling import Scheduling
 from stagepost.signals import MOST_BYTES, NAME, Signal
 from stagepost.store import Store
@@ -82,6 +86,8 @@ class Client:
         self._notifier = notifier
         self._lanes = lanes
         self.schedules = Scheduling(app, store.schedules, lanes)
+        self.mass = MassClient(app, store, self._resume)
+        """Changes of many tasks at once."""
 
     async def submit(
         self,
@@ -193,6 +199,13 @@ class Client:
         request = CancelRequest(caller.user, reason)
         return await self._store.discard(task_id, caller.scope, request)
 
+    async def erase(self, task_id: str, *, caller: Caller = LOCAL) -> Tombstone:
+        """Erase a task that is settled, with all that it holds; its hashes stay.
+
+        Raises NotFound, Gone, Conflict; see `stagepost.erasing`.
+        """
+        return await erase(self._store, self._blobs, task_id, caller.scope, caller.user)
+
     async def redrive(
         self,
         task_id: str,
@@ -212,11 +225,14 @@ class Client:
         """
         view = await self._store.get(task_id, caller.scope)
         task_type = self._app.get(view.task.type)
-        text = None
-        if input is not None:
-            earlier = await self._store.uploads(view.task.tenant, ids_in(input))
-            text = input_text(task_type, input, (*earlier, *uploads))
-        resume = Resume(fresh=fresh, from_step=from_step, input=text)
+        resume = await self._resume(
+            task_id,
+            scope=caller.scope,
+            fresh=fresh,
+            from_step=from_step,
+            input=input,
+            uploads=uploads,
+        )
         for _ in range(_MOST_PAGES):
             task = await self._store.redrive(
                 task_id, caller.scope, caller.user, resume, task_type.retry.attempts
@@ -224,6 +240,26 @@ class Client:
             if task.status is not Status.DEAD_LETTER:
                 return task
         raise Conflict("The children of this task fail as fast as they are sent back.")
+
+    async def _resume(
+        self,
+        task_id: str,
+        *,
+        scope: Scope,
+        fresh: bool,
+        from_step: str | None,
+        input: Any,  # noqa: A002
+        uploads: Sequence[UploadRecord],
+    ) -> Resume:
+        view = await self._store.get(task_id, scope)
+        task_type = self._app.get(view.task.type)
+        text: str | None = None
+        named: tuple[UploadRecord, ...] = ()
+        if input is not None:
+            earlier = await self._store.uploads(view.task.tenant, ids_in(input))
+            named = tuple({each.upload_id: each for each in (*earlier, *uploads)}.values())
+            text = input_text(task_type, input, named)
+        return Resume(fresh=fresh, from_step=from_step, input=text, uploads=named)
 
 
 def _check_debounce(options: Options) -> None:

@@ -14,7 +14,9 @@
     │   ├── UnknownLimit       no limit of this name is configured
     │   ├── NeverFits          more units than the limit ever has
     │   ├── NotFound           no such task, key or artifact for this caller
+    │   │   └── Gone           the task was there; it was pruned or erased
     │   ├── NotAllowed         this caller may not do it
+    │   ├── UploadSwept        a file that an input names is not kept any more
     │   ├── Unwritable         the store can't keep this, however often it is tried
     │   └── Invalid            the input fails its model; `errors` names the fields
     ├── Conflict               the state of the world forbids it now
@@ -105,6 +107,14 @@ class NotFound(Terminal):
 
 class NotAllowed(Terminal):
     """This caller may not do it, though others may."""
+
+
+class Gone(NotFound):
+    """The task was there for this caller, and was pruned or erased since."""
+
+
+class UploadSwept(Terminal):
+    """An input names a file that is not kept any more; it has to be sent again."""
 
 
 class Unwritable(Terminal):

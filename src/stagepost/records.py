@@ -220,12 +220,13 @@ class Demand:
 class Resume:
     """Where a redriven task goes on: at its checkpoints, before a step, or from nothing.
 
-    A corrected `input` implies a fresh start.
+    A corrected `input` implies a fresh start; `uploads` are the files that it names.
     """
 
     fresh: bool = False
     from_step: str | None = None
     input: str | None = None
+    uploads: tuple[UploadRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

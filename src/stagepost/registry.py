@@ -19,6 +19,8 @@ from stagepost.upload import KNOWN, STORED, Known
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 _TYPE: Final = re.compile(r"[a-z][a-z0-9-]{0,62}")
+_TAKEN: Final = frozenset({"cancel"})
+"""What stands behind /api/v1/tasks/ and is no type."""
 _LANE: Final = re.compile(r"[a-z][a-z0-9-]{0,62}")
 
 
@@ -254,6 +256,8 @@ def describe(
     """A type with this handler. Raises ValueError and TypeError for what can't be one."""
     if not _TYPE.fullmatch(name):
         raise ValueError(f'"{name}" is no task type: use a-z, 0-9 and "-", 63 characters at most.')
+    if name in _TAKEN:
+        raise ValueError(f'"{name}" is an address of the API; call the task type otherwise.')
     if not _LANE.fullmatch(lane):
         raise ValueError(f'"{lane}" is no lane: use a-z, 0-9 and "-", 63 characters at most.')
     if concurrency is not None and not 1 <= concurrency <= MOST_CONCURRENCY:

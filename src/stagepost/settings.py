@@ -22,6 +22,7 @@ _READ_ELSEWHERE: Final = ("STAGEPOST_SERVICES_DIR",)
 """By `stagepost dev services`."""
 _LIMIT: Final = "STAGEPOST_LIMIT_"
 _SHARED_LEASE: Final = 5.0  # seconds
+_KEEP: Final = "STAGEPOST_KEEP_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,15 @@ class Limits:
     run_ahead_days: int = 365
     queued_a_tenant: int = 0
     """0: any number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """For how many days things are kept: tasks and events after the end, tombstones after those."""
+
+    tasks_days: float = 30.0
+    events_days: float = 7.0
+    tombstones_days: float = 365.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +94,7 @@ class Settings:
     drain_grace: float = 30.0
     cancel_grace: float = 30.0
     stall_after: float = 30.0
+    keep: Keep = field(default_factory=Keep)
     limits: Limits = field(default_factory=Limits)
     shared_limits: Mapping[str, Limit] = field(default_factory=dict)
 
@@ -212,6 +223,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         drain_grace=_seconds("STAGEPOST_DRAIN_GRACE", env, 30.0),
         cancel_grace=_seconds("STAGEPOST_CANCEL_GRACE", env, 30.0),
         stall_after=_seconds("STAGEPOST_STALL_AFTER", env, 30.0),
+        keep=_keep(env),
         limits=_limits(env),
         shared_limits=_shared_limits(env.get("STAGEPOST_LIMITS", "")),
     )
@@ -315,6 +327,16 @@ def log_style(environment: Mapping[str, str] | None = None) -> LogStyle:
     )
 
 
+def _keep(env: Mapping[str, str]) -> Keep:
+    plain = Keep()
+    return Keep(
+        **{
+            each.name: _days(f"{_KEEP}{each.name.upper()}", env, getattr(plain, each.name))
+            for each in fields(Keep)
+        }
+    )
+
+
 def _limits(env: Mapping[str, str]) -> Limits:
     plain = Limits()
     chosen: dict[str, Any] = {}
@@ -364,6 +386,19 @@ def _whole(
     if not (text.isascii() and text.isdigit()) or not least <= int(text) <= most:
         raise ValueError(f"{name} is {text!r}; it takes a whole number from {least} to {most}.")
     return int(text)
+
+
+def _days(name: str, env: Mapping[str, str], default: float) -> float:
+    text = env.get(name)
+    if text is None:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value <= 36_500:
+        raise ValueError(f"{name} is {text!r}; it takes days, more than 0 and at most 36500.")
+    return value
 
 
 def _seconds(name: str, env: Mapping[str, str], default: float) -> float:

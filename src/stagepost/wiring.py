@@ -29,10 +29,14 @@ from stagepost.limiters.memory import MemoryLimiter
 from stagepost.limiters.postgres import PostgresLimiter
 from stagepost.limiting import Limiting
 from stagepost.maintenance.families import Families
+from stagepost.maintenance.housekeeping import Housekeeping
 from stagepost.maintenance.limit_waker import LimitWaker
+from stagepost.maintenance.mass_changer import MassChanger
 from stagepost.maintenance.planner import Planner
+from stagepost.maintenance.pruner import Pruner
 from stagepost.maintenance.rescuer import Rescuer
 from stagepost.maintenance.scheduler import Scheduler
+from stagepost.maintenance.sweeper import Sweeper
 from stagepost.maintenance.versions import VersionWatch
 from stagepost.masking import masked
 from stagepost.notifier import Notifier
@@ -153,6 +157,8 @@ async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
         loops["planner"] = Planner(engine.store, engine.clock).run
         loops["versions"] = VersionWatch(engine.store, engine.clock, settings.lease).run
         loops["rescuer"] = Rescuer(engine.store, engine.clock, settings.lease).run
+        loops["mass changes"] = MassChanger(engine.store, engine.clock).run
+        loops["housekeeping"] = _housekeeping(engine).run
     keepers = [
         asyncio.create_task(_keep(name, run, engine.clock), name=name)
         for name, run in loops.items()
@@ -164,6 +170,12 @@ async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
         for keeper in keepers:
             keeper.cancel()
         await asyncio.gather(*keepers, return_exceptions=True)
+
+
+def _housekeeping(engine: Engine) -> Housekeeping:
+    store, clock = engine.store, engine.clock
+    pruner = Pruner(store, clock, engine.settings.keep)
+    return Housekeeping(store, clock, pruner, Sweeper(store, engine.blobs, clock))
 
 
 @asynccontextmanager

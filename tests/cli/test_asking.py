@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from cli.serving import Server, stagepost
 from stagepost.cli import run
@@ -117,14 +118,58 @@ def test_dead_letters_are_listed_sent_back_and_given_up(cli: Cli) -> None:
     dry = cli("dead-letters", "redrive", "--tag", "dead", "--dry-run")
     assert dry == "2 would be sent back\n"
     sent = cli("dead-letters", "redrive", first, "--input", '{"word": "yes"}')
-    assert sent == "1 sent back\n"
+    redrive_id = sent.split()[-1]
+    assert sent == f"1 are sent back by redrive {redrive_id}\n"
     assert cli("watch", first).splitlines()[-2] == '"yes"'
+    told = cli("dead-letters", "redrive-status", redrive_id)
+    assert told.splitlines()[0] in {"running", "done"}
+    assert told.splitlines()[1].startswith("1 matched, 1 sent, ")
+    stopped = cli.json("dead-letters", "redrive-stop", redrive_id)
+    assert (stopped["redriveId"], stopped["matched"], stopped["sent"]) == (redrive_id, 1, 1)
     assert cli.json("dead-letters", "discard", second, "--reason", "x")["matched"] == 1
     assert cli.json("show", second)["status"] == "CANCELLED"
     for words in (["redrive"], ["discard"], ["redrive", first, "--type", "say"]):
         cli("dead-letters", *words, code=2)
         assert "by their ids" in cli.err
     cli("dead-letters", "redrive", first, "--fresh", "--from-step", "x", code=2)
+
+
+def test_a_paced_redrive_is_stopped(cli: Cli) -> None:
+    for _ in range(2):
+        cli.ended("bug", "--tag", "paced")
+    words = ("--tag", "paced", "--per-minute", "1", "--canary", "2")
+    redrive_id = cli.json("dead-letters", "redrive", *words)["redriveId"]
+    told = cli("dead-letters", "redrive-stop", redrive_id)
+    assert told.startswith("stopped: stopped by local\n2 matched, 1 sent, ")
+    cli("dead-letters", "redrive-status", "nothing", code=4)
+
+
+def test_many_are_cancelled_at_once(cli: Cli) -> None:
+    ids = [cli.json("submit", "say", "--delay", "600", "--tag", "many")["taskId"] for _ in range(2)]
+    assert cli.json("cancel", "--tag", "many", "--status", "queued") == {"matched": 0}
+    assert cli("cancel", "--tag", "many", "--reason", "x") == "2 to be cancelled\n"
+    assert [cli.json("show", task_id)["status"] for task_id in ids] == ["CANCELLED"] * 2
+    for words in ([], [ids[0], "--tag", "many"]):
+        cli("cancel", *words, code=2)
+        assert "by its id" in cli.err
+
+
+def test_a_task_is_erased(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    task_id = cli.ended("a")
+    cli("erase", task_id, code=2)
+    assert "say --yes" in cli.err
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("typer.confirm", _refuse)
+    cli("erase", task_id, code=1)
+    assert cli.json("show", task_id)["status"] == "COMPLETED"
+    assert f"task {task_id} was erased by local at 20" in cli("erase", task_id, "--yes")
+    assert cli.json("erase", task_id, "--yes")["hashes"]["input"]
+    cli("show", task_id, code=4)
+    assert "was erased on" in cli.err
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise typer.Abort
 
 
 def test_lanes_and_workers(cli: Cli) -> None:

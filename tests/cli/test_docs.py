@@ -14,7 +14,15 @@ from stagepost import App, Retry
 from stagepost.cli import app, run
 from stagepost.cli.exits import Exit
 from stagepost.limit import Limit
-from stagepost.settings import Limits, Settings, from_environment, names, server_url, unknown_names
+from stagepost.settings import (
+    Keep,
+    Limits,
+    Settings,
+    from_environment,
+    names,
+    server_url,
+    unknown_names,
+)
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -100,6 +108,11 @@ def test_limits_that_are_shared_are_read() -> None:
     }
 
 
+def test_how_long_things_are_kept_is_read() -> None:
+    changed = from_environment({"STAGEPOST_KEEP_TASKS_DAYS": "90"})
+    assert changed.keep == Keep(tasks_days=90.0)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -116,6 +129,8 @@ def test_limits_that_are_shared_are_read() -> None:
         ("STAGEPOST_LIMITS", "gpu:1,gpu:2"),
         ("STAGEPOST_CONCURRENCY", "٣"),
         ("STAGEPOST_PROBE", "9090"),
+        ("STAGEPOST_KEEP_TASKS_DAYS", "0"),
+        ("STAGEPOST_KEEP_EVENTS_DAYS", "a week"),
         ("STAGEPOST_PROBE", "127.0.0.1:65536"),
     ],
 )

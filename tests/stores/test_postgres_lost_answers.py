@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from stagepost.errors import LeaseLost, StoreUnavailable, TenantFull
+from stagepost.mass import Kind, MassChange
 from stagepost.outcome import Cancelled, Drained, Outcome, Waiting
 from stagepost.quota import Quota
-from stagepost.records import ApiKey, Idempotency, UploadRecord, WorkerRecord
+from stagepost.records import ApiKey, Filter, Idempotency, UploadRecord, WorkerRecord
+from stagepost.retention import Erasure
 from stagepost.signals import NewWait, Pending, Signal
 from stagepost.task import Status
 from stagepost.waiting import SignalSent
@@ -288,3 +290,35 @@ async def test_a_database_that_does_not_come_back_leaves_the_caller_in_doubt(
     refusal = await refused(world.store.submit(new), StoreUnavailable)
     assert "look whether it was done" in str(refusal)
     scene.proxy.refusing = False
+
+
+async def test_what_is_taken_away_is_taken_once(scene: Scene) -> None:
+    world = scene.world
+    task_id = await world.settled(succeeded())
+    wish = Erasure("eve", (await world.task(task_id)).seq, "hash")
+    stone, _ = await scene.losing(world.store.retention.erase(task_id, EVERYBODY, wish))
+    assert stone == await world.store.retention.tombstone(task_id, EVERYBODY)
+    await world.settled(succeeded())
+    await scene.losing(world.store.retention.prune_tasks("", older_than=0.0, limit=10))
+    assert await world.store.find(EVERYBODY, Filter()) == []
+    await world.store.stage(key := new_id())
+    await scene.losing(world.store.retention.forget_blobs([key], older_than=0.0))
+    assert await world.store.retention.strange_blobs([key]) == [key]
+
+
+async def test_a_change_of_many_is_kept_and_goes_on_once(scene: Scene) -> None:
+    world = scene.world
+    ids = [await world.settled(failed(None)) for _ in range(3)]
+    dead = Filter(statuses=(Status.DEAD_LETTER,))
+    of = MassChange(
+        id=new_id(), kind=Kind.REDRIVE, scope=EVERYBODY, by="ada", where=dead, canary=2,
+        attempts={"review": 2},
+    )  # fmt: skip
+    assert (await scene.losing(world.store.mass.begin(of))).matched == 3
+    advanced = await scene.losing(world.store.mass.advance(of.id))
+    assert advanced.progress.sent in {0, 2}
+    progress = await world.store.mass.progress(of.id, of.kind, EVERYBODY)
+    assert progress.sent == 2
+    assert sum([(await world.kinds(each)).count("redriven") for each in ids]) == 2
+    await scene.losing(world.store.mass.stop(of.id, of.kind, EVERYBODY, "enough"))
+    assert (await world.store.mass.progress(of.id, of.kind, EVERYBODY)).why == "enough"

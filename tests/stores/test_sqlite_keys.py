@@ -8,7 +8,7 @@ import pytest
 from stagepost.records import Idempotency
 from stagepost.stores.sqlite import schema
 from stagepost.stores.sqlite.folder import DATABASE
-from stagepost.stores.sqlite.schema.first import FIRST
+from stagepost.stores.sqlite.schema.accepting import ACCEPTING
 from stagepost.task import Status
 from support.world import DAY, World, a_world, new_task, open_sqlite
 
@@ -40,13 +40,14 @@ async def test_an_idempotency_key_outlives_its_task_and_a_unique_key_goes_with_i
         assert not (await world.store.submit(new_task(idempotency=KEY))).replayed
 
 
-async def test_a_folder_of_the_first_version_is_brought_up_with_its_tasks(
+async def test_a_folder_from_before_is_brought_up_with_its_tasks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "data"
     with monkeypatch.context() as before:
-        before.setattr(schema, "MIGRATIONS", (FIRST,))
-        before.setattr(schema, "VERSION", 1)
+        earlier = schema.MIGRATIONS[: schema.MIGRATIONS.index(ACCEPTING)]
+        before.setattr(schema, "MIGRATIONS", earlier)
+        before.setattr(schema, "VERSION", len(earlier))
         before.setattr("stagepost.stores.sqlite.submitting.rooms_for", lambda *_: None)
         async with a_world(open_sqlite, folder) as old:
             task_id = await old.submit()

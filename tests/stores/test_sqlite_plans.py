@@ -9,16 +9,18 @@ import pytest
 
 from stagepost.outcome import Drained
 from stagepost.records import Filter, Idempotency, Scope
+from stagepost.retention import Erasure
 from stagepost.signals import NewWait, Signal
 from stagepost.stores.sqlite import queues
 from stagepost.stores.sqlite.folder import DATABASE
 from stagepost.task import Status
 from support.fences import artifact
 from support.tasks import failed, succeeded, waiting
-from support.world import EVERYBODY, World, a_world, checkpoint, new_id, note, open_sqlite
+from support.world import DAY, EVERYBODY, World, a_world, checkpoint, new_id, note, open_sqlite
 
 LARGE = (
     "tasks|events|steps|pool|inputs|failures|tags|artifacts|uploads|blobs|idempotency|waits|signals"
+    "|tombstones|upload_uses|batches|unique_keys|keyed|backlog"
 )
 WAIT = NewWait("wait_for go", "wait_for go", "hash", "go")
 WHOLE = re.compile(rf"SCAN ({LARGE}|[a-z])$")
@@ -80,6 +82,23 @@ async def live(world: World) -> None:
     await store.key("hash")
     await store.stage(new_id())
     await store.find(EVERYBODY, Filter())
+    await keep_house(world, dead.id)
+
+
+async def keep_house(world: World, task_id: str) -> None:
+    """What the loops and people take away."""
+    retention = world.store.retention
+    await world.cancel(task_id)
+    wish = Erasure("eve", (await world.task(task_id)).seq, "hash")
+    await retention.erase(task_id, EVERYBODY, wish)
+    await retention.prune_events("", older_than=0.0, limit=10)
+    await retention.prune_tasks("", older_than=0.0, limit=10)
+    await retention.prune_tombstones(older_than=0.0, limit=10)
+    world.clock.advance(2 * DAY)
+    await retention.prune_keys(10)
+    keys = await retention.unreferenced(older_than=DAY, limit=10)
+    await retention.forget_blobs(keys, older_than=DAY)
+    await retention.strange_blobs(keys)
 
 
 async def test_every_verb_finds_its_rows_by_an_index(statements: set[str], tmp_path: Path) -> None:

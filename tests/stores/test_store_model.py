@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import note as note_it
 from hypothesis import strategies as st
 
+from stagepost.mass import Kind
 from stagepost.records import Idempotency, Resume
 from stagepost.signals import NewWait
 from stagepost.stores.sqlite.folder import DATABASE
@@ -162,6 +163,10 @@ _weighted = [
     (2, _cause("rescue", st.sampled_from([0.0, 0.0, 15.0]))),
     (3, _cause("cancel", _which, st.sampled_from(["ada", "bob"]))),
     (1, _cause("discard", _which)),
+    (2, _cause("change_many", st.sampled_from(Kind))),
+    (1, _cause("prune", st.sampled_from([0.0, 10.0]))),
+    (1, _cause("prune_events", st.sampled_from([0.0, 10.0]))),
+    (1, _cause("erase", _which)),
     (1, _cause("restart")),
     (1, _cause("crash")),
     (1, _cause("expire")),
@@ -188,6 +193,7 @@ def test_a_store_and_the_model_agree_after_every_verb(tested: tuple[Opener, Cras
                 await twins.run(history)
         seen.update(what_became_of(twins.model.families))
         seen.update(task.status for task in twins.model.tasks.values())
+        seen["gone"] += len(twins.model.gone)
         seen.update(event.kind for events in twins.model.events.values() for event in events)
 
     @settings(max_examples=2 * settings.get_profile("stagepost").max_examples)
@@ -200,4 +206,4 @@ def test_a_store_and_the_model_agree_after_every_verb(tested: tuple[Opener, Cras
     # The histories go everywhere, or the agreement means little.
     assert min(seen[status] for status in Status) >= 1, seen
     assert min(seen[kind] for kind in ("batch", "one settled", "one failed", "over")) > 2, seen
-    assert min(seen[kind] for kind in ("redriven", "retrying", "waiting", "step")) > 5, seen
+    assert min(seen[kind] for kind in ("redriven", "retrying", "waiting", "step", "gone")) > 5, seen

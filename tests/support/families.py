@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stagepost.batch import Batch, NewBatch, Page
-from stagepost.records import Claimed
+from stagepost.records import Claimed, UploadRecord
 from stagepost.task import Lease, Status
 from support.world import World, new_id
 
@@ -20,10 +20,19 @@ def new_batch(path: str = "pages", **changes: Any) -> NewBatch:
     return NewBatch(**(values | changes))
 
 
-def page(batch: NewBatch, many: int, first: int = 0, *, last: bool = True, size: int = 3) -> Page:
-    """The next so many children."""
+def page(
+    batch: NewBatch,
+    many: int,
+    first: int = 0,
+    *,
+    last: bool = True,
+    size: int = 3,
+    uploads: tuple[UploadRecord, ...] = (),
+) -> Page:
+    """The next so many children, whose inputs all name these files."""
     children = [(new_id(), '"' + "x" * (size - 2) + '"') for _ in range(many)]
-    return Page(batch, first, children, f"to {first}", f"to {first + many}", last)
+    named = {child_id: uploads for child_id, _ in children} if uploads else {}
+    return Page(batch, first, children, f"to {first}", f"to {first + many}", last, named)
 
 
 async def spawned(

@@ -3,6 +3,7 @@
 What a real store answers and keeps is compared with this after every verb.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,6 +20,7 @@ from stagepost.errors import (
 )
 from stagepost.event import Event
 from stagepost.lifecycle import Blame, Change
+from stagepost.mass import Kind, MassChange
 from stagepost.outcome import Failed, Outcome, Succeeded, Waiting
 from stagepost.records import (
     Checkpoint,
@@ -42,7 +44,7 @@ from stagepost.signals import (
     wakes,
 )
 from stagepost.stores.choosing import STRIDE
-from stagepost.task import SETTLED, CancelRequest, Lease, Payload, Status, Task
+from stagepost.task import FINAL, SETTLED, CancelRequest, Lease, Payload, Status, Task
 from stagepost.waiting import SignalSent, milliseconds
 from support.model_families import Families
 
@@ -78,6 +80,9 @@ class Model:
     holders: set[str] = field(default_factory=set)
     keys: dict[str, tuple[str, str, str]] = field(default_factory=dict)
     requests: dict[tuple[str, str], tuple[str, str, int]] = field(default_factory=dict)
+    told: Counter[str] = field(default_factory=Counter)
+    """How many events each task has had, also those that were taken away."""
+    gone: set[str] = field(default_factory=set)
     now: int = 0
 
     def pool(self, lane: str) -> list[Task]:
@@ -184,6 +189,8 @@ class Model:
             return None
         if fingerprint != new.idempotency.fingerprint:
             raise IdempotencyMismatch("model")
+        if task_id in self.gone:
+            return Submitted(task_id, Status.COMPLETED, at, replayed=True)
         return self._answered(None, task_id, replayed=True)
 
     def _answered(self, new: NewTask | None, task_id: str, *, replayed: bool) -> Submitted:
@@ -420,6 +427,84 @@ class Model:
         self.hand_over()
         return [task_id]
 
+    def prune(self, older_than: float) -> int:
+        """Take what ended so long ago."""
+        old = [
+            task
+            for task in self.tasks.values()
+            if self._is_old(task, older_than) and not self.families.open_below(task.id)
+        ]
+        # Parents are older: no child goes but with its parent, or when that has gone.
+        taken = 0
+        for task in old:
+            if task.parent_id not in self.tasks:
+                self.take(task.id)
+                taken += 1
+        return taken
+
+    def prune_events(self, older_than: float) -> int:
+        """Take the events of what ended so long ago, but for the end."""
+        taken = 0
+        for task_id, events in self.events.items():
+            task = self.tasks.get(task_id)
+            if task is not None and self._is_old(task, older_than):
+                taken += len(events) - 1
+                del events[:-1]
+        return taken
+
+    def _is_old(self, task: Task, older_than: float) -> bool:
+        horizon = self.now - round(older_than * 1000)
+        return task.status in FINAL and (task.ended_at or 0) <= horizon
+
+    def erase(self, task_id: str) -> None:
+        """Take one task."""
+        task = self.tasks[task_id]
+        parent = None if task.parent_id is None else self.tasks.get(task.parent_id)
+        if task.status not in SETTLED or self.families.open_below(task_id):
+            raise Conflict("model")
+        if parent is not None and parent.status not in FINAL:
+            raise Conflict("model")
+        self.take(task_id)
+
+    def take(self, task_id: str) -> None:
+        """Nothing of a task is left."""
+        del self.tasks[task_id]
+        for kept in (self.inputs, self.results, self.events, self.steps, self.failures):
+            kept.pop(task_id, None)
+        self.waits.pop(task_id, None)
+        self.signals.pop(task_id, None)
+        self.keys.pop(task_id, None)
+        self.families.forget(task_id)
+        self.gone.add(task_id)
+
+    def change_many(self, change: MassChange) -> int:
+        """Do to all of them what is done to one."""
+        meant = [
+            task.id
+            for task in self.tasks.values()
+            if task.status in change.where.statuses
+            and (change.kind is not Kind.REDRIVE or task.type in change.attempts)
+        ]
+        changed = sum(self._change_one_of_many(change, task_id) for task_id in sorted(meant))
+        self._cancel_families()
+        return changed
+
+    def _change_one_of_many(self, change: MassChange, task_id: str) -> bool:
+        task, request = self.tasks[task_id], CancelRequest(change.by, change.reason)
+        if task.status not in change.where.statuses:
+            # It went back with its parent.
+            return False
+        try:
+            if change.kind is Kind.REDRIVE:
+                self.redrive(task_id, change.by, change.resume, change.attempts[task.type])
+            elif change.kind is Kind.DISCARD:
+                self._change(task_id, lambda task: lifecycle.discarded(task, request, self.now))
+            else:
+                self._change(task_id, lambda task: lifecycle.cancelled(task, request, self.now))
+        except Conflict:
+            return False
+        return self.tasks[task_id] != task
+
     def release_due(self) -> int:
         """Do what is due."""
         return self._each(lambda task: lifecycle.due(task, self.now))
@@ -473,6 +558,7 @@ class Model:
         if before is not None:
             self.families.changed(before, task)
         events = self.events.setdefault(task.id, [])
+        self.told[task.id] += len(change.facts)
         for fact in change.facts:
             events.append(Event(len(events) + 1, fact.kind, fact.data(), self.now))
 

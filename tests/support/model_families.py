@@ -67,7 +67,7 @@ class Families:
         if task.cancel is not None and before.cancel is None:
             self.cancel_children(task.id, task.cancel)
         delta = delta_of(before.status, task.status)
-        if task.batch_id is None or delta is None:
+        if task.batch_id is None or delta is None or task.batch_id not in self.all:
             return
         family = self.all[task.batch_id]
         batch = family.batch
@@ -79,7 +79,24 @@ class Families:
     def told(self) -> list[Batch]:
         """The batches whose parents have something to hear."""
         told, self._told = dict.fromkeys(self._told), []
-        return [self.all[each].batch for each in told if not self.all[each].dropped]
+        known = [self.all[each] for each in told if each in self.all]
+        return [family.batch for family in known if not family.dropped]
+
+    def open_below(self, parent_id: str) -> bool:
+        """Whether children of a task go on, also such as it does not know any more."""
+        return any(
+            family.batch.left > 0
+            for family in self.all.values()
+            if family.batch.parent_id == parent_id
+        )
+
+    def forget(self, parent_id: str) -> None:
+        """A task is gone, and its batches with it; children stay as they are."""
+        self.all = {
+            batch_id: family
+            for batch_id, family in self.all.items()
+            if family.batch.parent_id != parent_id
+        }
 
     def cancel_children(self, parent_id: str, request: CancelRequest) -> None:
         """They are cancelled with their parent."""

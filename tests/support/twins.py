@@ -9,11 +9,13 @@ from functools import partial
 from typing import Any
 
 from stagepost.choice import LaneTurns
-from stagepost.errors import IdempotencyMismatch
+from stagepost.errors import Gone, IdempotencyMismatch
+from stagepost.mass import Kind, MassChange
 from stagepost.outcome import Outcome, Waiting
 from stagepost.records import Checkpoint, Filter, ProgressNote, Resume
+from stagepost.retention import Erasure
 from stagepost.signals import NewWait, Signal
-from stagepost.task import CancelRequest, Lease, Status
+from stagepost.task import SETTLED, CancelRequest, Lease, Status
 from stagepost.waiting import ChildrenOver, Condition, SignalSent, TimeComes
 from support.families import let_wake, new_batch, page
 from support.model import Model, answer_of, kinds_of
@@ -27,6 +29,7 @@ from support.world import (
     new_id,
     new_task,
     note,
+    refused,
 )
 
 VERSIONS = ((2, 1), (1,), (3, 2))
@@ -107,9 +110,7 @@ class Twins:
 
     def compare_bells(self) -> None:
         rung = Counter(task_id for bell in self.world.bells for task_id in bell.events)
-        assert rung == {
-            task_id: len(events) for task_id, events in self.model.events.items() if events
-        }
+        assert rung == {task_id: many for task_id, many in self.model.told.items() if many}
 
     async def compare_details(self) -> None:
         """What is read task by task."""
@@ -122,6 +123,8 @@ class Twins:
             assert list(await store.failures(task_id)) == model.failures.get(task_id, [])
             known = await store.children.batches(task_id)
             assert list(known) == model.families.of(task_id)
+        for task_id in self.model.gone:
+            await refused(self.world.view(task_id), Gone)
         workers = {worker.id: worker.beat_at for worker in await self.world.store.workers()}
         assert workers == self.model.beats
 
@@ -227,11 +230,15 @@ class Twins:
 
     async def family(self, which: int, path: str, ends: list[Outcome], how: frozenset[str]) -> None:
         """A parent with children, some of which end at once."""
+        # Each of these may end somebody's child, and another loop tells the parents.
         await self.claim(which % 2, 1)
+        await self.let_families_know()
         parents = self.leases(which, 1)
         await self.parent(which, path, len(ends), how)
+        await self.let_families_know()
         for _ in range(3):
             await self.claim(which % 2, 4)
+            await self.let_families_know()
         for parent in parents:
             running = [
                 task.lease
@@ -352,6 +359,36 @@ class Twins:
         for task_id in self.task_ids(which, Status.DEAD_LETTER):
             call = self.world.store.redrive(task_id, EVERYBODY, "ada", resume, attempts)
             await self.both([(call, partial(self.model.redrive, task_id, "ada", resume, attempts))])
+
+    async def change_many(self, kind: Kind) -> None:
+        """Redrive, discard or cancel all that there is to be."""
+        dead = {Status.DEAD_LETTER}
+        statuses = set(Status) - SETTLED if kind is Kind.CANCEL else dead
+        of = MassChange(
+            id=new_id(), kind=kind, scope=EVERYBODY, by="ada", reason="many",
+            where=Filter(statuses=tuple(statuses)), attempts={"review": 2, "translate": 1},
+        )  # fmt: skip
+        mass = self.world.store.mass
+        await mass.begin(of)
+        progress = (await mass.advance(of.id)).progress
+        assert progress.sent == self.model.change_many(of)
+        await mass.stop(of.id, of.kind, EVERYBODY, "the model goes on by itself")
+
+    async def prune(self, older_than: float) -> None:
+        page = await self.world.store.retention.prune_tasks("", older_than=older_than, limit=10_000)
+        assert page.changed == self.model.prune(older_than)
+
+    async def prune_events(self, older_than: float) -> None:
+        page = await self.world.store.retention.prune_events(
+            "", older_than=older_than, limit=10_000
+        )
+        assert page.changed == self.model.prune_events(older_than)
+
+    async def erase(self, which: int) -> None:
+        for task_id in self.task_ids(which, Status.DEAD_LETTER if which % 2 else None):
+            wish = Erasure("eve", self.model.tasks[task_id].seq, "hash")
+            call = self.world.store.retention.erase(task_id, EVERYBODY, wish)
+            await self.both([(call, partial(self.model.erase, task_id))])
 
     async def time_passes(self, seconds: float) -> None:
         self.world.clock.advance(seconds)

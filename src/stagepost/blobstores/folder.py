@@ -5,18 +5,21 @@ import contextlib
 import hashlib
 import os
 import re
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar
 
-from stagepost.blobs import Stored
+from stagepost.blobs import Listing, Stored
 from stagepost.errors import Conflict, NotFound, StoreRefused, StoreUnavailable
 
 Answer = TypeVar("Answer")
 
 _THREADS: Final = 8
+_PARTIAL: Final = ".partial"
+_OWNER: Final = "owner"
 _KEY: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -83,6 +86,16 @@ class FolderBlobs:
         with _disk_errors("changed"):
             for path in (target, _partial(target)):
                 await self._run(partial(path.unlink, missing_ok=True))
+
+    async def listed(self, after: str, *, older_than: float) -> Listing:
+        """The old keys of one of the 256 folders, in the folders' order."""
+        with _disk_errors("read"):
+            return await self._run(_listed, self._folder, after, time.time() - older_than)
+
+    async def belong_to(self, owner: str) -> bool:
+        """Whether the folder's mark names this owner, after it was put there if none was."""
+        with _disk_errors("changed"):
+            return await self._run(_owner, self._folder, owner) == owner
 
     async def close(self) -> None:
         """End its threads, once they have done what they are at."""
@@ -158,6 +171,35 @@ class _Writing:
         self._stack.close()
 
 
+def _listed(folder: Path, after: str, before: float) -> Listing:
+    places = sorted(place.name for place in folder.iterdir() if place.is_dir())
+    place = next((name for name in places if name > after), None)
+    if place is None:
+        return Listing((), None)
+    keys = set()
+    with os.scandir(folder / place) as entries:
+        for entry in entries:
+            key = entry.name.removesuffix(_PARTIAL)
+            # Another may remove it while it is looked at; then it is none of the old ones.
+            with contextlib.suppress(FileNotFoundError):
+                if _KEY.fullmatch(key) and entry.stat().st_mtime <= before:
+                    keys.add(key)
+    return Listing(sorted(keys), place)
+
+
+def _owner(folder: Path, owner: str) -> str:
+    mark = folder / _OWNER
+    if not mark.exists():
+        draft = folder / f"{_OWNER}.{owner}"
+        draft.write_text(owner)
+        # A link, since of two that come at once only the first may have it.
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, mark)
+        draft.unlink()
+        _sync(folder)
+    return mark.read_text()
+
+
 def _close(file: BinaryIO) -> None:
     # What could not be flushed was refused already, or is not wanted.
     with contextlib.suppress(OSError):
@@ -171,7 +213,7 @@ def _remove(path: Path) -> None:
 
 
 def _partial(target: Path) -> Path:
-    return target.with_name(f"{target.name}.partial")
+    return target.with_name(f"{target.name}{_PARTIAL}")
 
 
 def _make(folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stagepost.cli import doctor, init, quotas, server, signals, submit, tasks, up, watch
+from stagepost.cli import doctor, erase, init, quotas, server, signals, submit, tasks, up, watch
 from stagepost.cli.batches import batches_app
 from stagepost.cli.dead_letters import dead_letters_app
 from stagepost.cli.dev import dev_app
@@ -50,6 +50,7 @@ app.command()(tasks.events)
 app.command()(tasks.cancel)
 app.command()(signals.signal)
 app.add_typer(batches_app, name="batches")
+app.command(name="erase")(erase.erase)
 app.add_typer(dead_letters_app, name="dead-letters")
 app.add_typer(lanes_app, name="lanes")
 app.add_typer(types_app, name="types")

@@ -9,12 +9,12 @@ import typer
 from stagepost.cli.asking import Json, Url, ask
 from stagepost.cli.exits import Usage
 from stagepost.cli.listing import After, All, Limit, Listing, print_listing, show_rows
-from stagepost.cli.output import age, console, print_json
+from stagepost.cli.output import age, console, plain, print_json
 from stagepost.cli.rows import Columns
 from stagepost.remote import Remote, Where
 
 if TYPE_CHECKING:
-    from stagepost.web.schemas import DeadLetter
+    from stagepost.web.schemas import DeadLetter, Redrive
 
 dead_letters_app = typer.Typer(help="List dead letters, send them back, or give them up.")
 
@@ -83,11 +83,17 @@ def redrive(
     given: Annotated[
         str, typer.Option("--input", help="A corrected input as JSON; starts afresh.")
     ] = "",
+    per_minute: Annotated[
+        int | None, typer.Option(min=1, max=100_000, help="At most so many a minute.")
+    ] = None,
+    canary: Annotated[
+        int | None, typer.Option(min=1, max=100, help="So many first; on only if none fails again.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
     url: Url = None,
     as_json: Json = False,
 ) -> None:
-    """Send dead letters back to their lanes."""
+    """Send dead letters back to their lanes; stops by itself when they fail again."""
     body = _chosen(ids, Where(type=type_name, lane=lane, failure_kind=kind, tag=tag))
     if fresh and from_step:
         raise Usage("Give --fresh or --from-step, not both.")
@@ -95,13 +101,50 @@ def redrive(
         body["resume"] = {"fromStep": from_step} if from_step else "fresh"
     if given:
         body["input"] = _corrected(given)
-    if dry_run:
-        body["dryRun"] = True
+    body |= {"dryRun": True} if dry_run else {}
+    body |= {"perMinute": per_minute} if per_minute else {}
+    body |= {"canary": canary} if canary else {}
 
     async def work(remote: Remote) -> Any:
         return await remote.redrive(body)
 
-    _print_count(ask(url, work), "would be sent back" if dry_run else "sent back", as_json=as_json)
+    told = ask(url, work)
+    how = "would be sent back" if dry_run else f"are sent back by redrive {told['redriveId']}"
+    _print_count(told, how, as_json=as_json)
+
+
+RedriveId = Annotated[str, typer.Argument(metavar="ID", help="The redrive's id.")]
+
+
+@dead_letters_app.command(name="redrive-status")
+def redrive_status(redrive_id: RedriveId, url: Url = None, as_json: Json = False) -> None:
+    """Show how far a redrive is."""
+
+    async def work(remote: Remote) -> "Redrive":
+        return await remote.redrive_progress(redrive_id)
+
+    _print_redrive(ask(url, work), as_json=as_json)
+
+
+@dead_letters_app.command(name="redrive-stop")
+def redrive_stop(redrive_id: RedriveId, url: Url = None, as_json: Json = False) -> None:
+    """Send no further dead letter of a redrive back; what is on its way goes on."""
+
+    async def work(remote: Remote) -> "Redrive":
+        return await remote.stop_redrive(redrive_id)
+
+    _print_redrive(ask(url, work), as_json=as_json)
+
+
+def _print_redrive(found: "Redrive", *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    reason = f": {found['reason']}" if found["reason"] else ""
+    console().print(plain(f"{found['state']}{reason}"), soft_wrap=True)
+    counts = ("matched", "sent", "completed", "failed")
+    told = ", ".join(f"{found[name]} {name}" for name in counts)  # type: ignore[literal-required]
+    console().print(told, soft_wrap=True)
 
 
 @dead_letters_app.command()
@@ -143,7 +186,7 @@ def _print_count(answer: Mapping[str, Any], what: str, *, as_json: bool) -> None
     if as_json:
         print_json(answer)
     else:
-        console().print(f"{answer['matched']} {what}")
+        console().print(f"{answer['matched']} {what}", soft_wrap=True)
 
 
 def _groups(where: Where, by: str, url: str | None, *, as_json: bool) -> None:

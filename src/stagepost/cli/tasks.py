@@ -18,7 +18,7 @@ from stagepost.cli.waits import failed_text, moment, waiting_text
 from stagepost.remote import Remote, Where
 
 if TYPE_CHECKING:
-    from stagepost.web.schemas import TaskEvent, TaskItem, TaskStatus
+    from stagepost.web.schemas import Matched, TaskEvent, TaskItem, TaskStatus
 
 Reason = Annotated[str, typer.Option(help="Why; it is kept in the task's history.")]
 
@@ -128,13 +128,43 @@ def _event(event: "TaskEvent") -> Sequence[object]:
 
 
 def cancel(
-    task_id: TaskId,
+    task_id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="The task; or choose many by options.")
+    ] = None,
+    status: Annotated[
+        list[str] | None, typer.Option(help="Those with this status; may be repeated.")
+    ] = None,
+    type_name: Annotated[str | None, typer.Option("--type", help="Those of this type.")] = None,
+    lane: Annotated[str | None, typer.Option(help="Those of this lane.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Those with this tag.")] = None,
+    user: Annotated[str | None, typer.Option(help="Those of this user.")] = None,
     reason: Reason = "",
     url: Url = None,
     as_json: Json = False,
 ) -> None:
-    """Cancel a task; one that runs is asked to stop."""
+    """Cancel a task, or all that options choose; those that run are asked to stop."""
+    words = tuple(word.upper() for word in status or ())
+    where = Where(status=words, type=type_name, lane=lane, tag=tag, user=user)
+    if bool(task_id) == bool(where.conditions()):
+        raise Usage("Name the task by its id, or choose tasks by --type, --tag or such.")
+    if task_id:
+        _cancel_one(task_id, reason, url, as_json=as_json)
+    else:
+        _cancel_many(where, reason, url, as_json=as_json)
 
+
+def _cancel_many(where: Where, reason: str, url: str | None, *, as_json: bool) -> None:
+    async def work(remote: Remote) -> "Matched":
+        return await remote.cancel_many(where, reason)
+
+    matched = ask(url, work)
+    if as_json:
+        print_json(matched)
+    else:
+        console().print(f"{matched['matched']} to be cancelled")
+
+
+def _cancel_one(task_id: str, reason: str, url: str | None, *, as_json: bool) -> None:
     async def work(remote: Remote) -> "TaskStatus":
         return await remote.cancel(task_id, reason)
 

@@ -35,14 +35,16 @@ if TYPE_CHECKING:
         ArtifactItem,
         BatchPage,
         DeadLetter,
-        Discarded,
         DryRun,
+        Erased,
         Group,
         Key,
         Lane,
         Listed,
+        Matched,
         NewKey,
         Readiness,
+        Redrive,
         Redriven,
         SharedLimit,
         SignalSent,
@@ -211,6 +213,18 @@ class Remote:
         sent: SignalSent = await self._transport.json(call)
         return sent
 
+    async def cancel_many(self, where: Where, reason: str = "") -> "Matched":
+        """Cancel all tasks of a kind that are not over."""
+        body = {"filter": where.conditions(), "reason": reason}
+        matched: Matched = await self._post(f"{_API}/tasks/cancel", body)
+        return matched
+
+    async def erase(self, task_id: str) -> "Erased":
+        """Erase a task that is over; what is left of it."""
+        call = Call(method="DELETE", path=_task(task_id))
+        erased: Erased = await self._transport.json(call)
+        return erased
+
     async def save_result(self, task_id: str, target: Path) -> int:
         """Write a task's result to a file; returns its bytes."""
         return await self.download(_task(task_id, "/result"), target)
@@ -249,10 +263,22 @@ class Remote:
         redriven: Redriven | DryRun = await self._post(f"{_API}/dead-letters/redrive", chosen)
         return redriven
 
-    async def discard(self, chosen: Mapping[str, Any]) -> "Discarded":
+    async def discard(self, chosen: Mapping[str, Any]) -> "Matched":
         """Give dead letters up."""
-        discarded: Discarded = await self._post(f"{_API}/dead-letters/discard", chosen)
+        discarded: Matched = await self._post(f"{_API}/dead-letters/discard", chosen)
         return discarded
+
+    async def redrive_progress(self, redrive_id: str) -> "Redrive":
+        """How far a redrive is."""
+        found: Redrive = await self._get(_redrive(redrive_id))
+        return found
+
+    async def stop_redrive(self, redrive_id: str) -> "Redrive":
+        """Send no further dead letter back."""
+        stopped: Redrive = await self._transport.json(
+            Call(method="POST", path=_redrive(redrive_id, "/stop"))
+        )
+        return stopped
 
     # The server
 
@@ -374,6 +400,10 @@ def _for_tenant(tenant: str | None) -> Mapping[str, str]:
 
 def _task(task_id: str, part: str = "") -> str:
     return f"{_API}/tasks/{quote(task_id, safe='')}{part}"
+
+
+def _redrive(redrive_id: str, part: str = "") -> str:
+    return f"{_API}/redrives/{quote(redrive_id, safe='')}{part}"
 
 
 def _body(value: Any, parts: Sequence[Any]) -> Mapping[str, Any]:

@@ -30,8 +30,10 @@ from stagepost.store.history import Histories
 from stagepost.store.keeping import Keeping
 from stagepost.store.keys import Keys
 from stagepost.store.limits import LimitRules
+from stagepost.store.mass import MassChanges
 from stagepost.store.quotas import Quotas
 from stagepost.store.reading import Reading
+from stagepost.store.retention import Retention
 from stagepost.store.rules import RuleBook
 from stagepost.store.schedules import Schedules
 from stagepost.store.waits import Waits
@@ -44,8 +46,10 @@ __all__ = [
     "Keeping",
     "Keys",
     "LimitRules",
+    "MassChanges",
     "Quotas",
     "Reading",
+    "Retention",
     "RuleBook",
     "Schedules",
     "Store",
@@ -89,6 +93,16 @@ class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     @property
     def history(self) -> Histories:
         """How long tasks took."""
+        ...
+
+    @property
+    def retention(self) -> Retention:
+        """What is kept, for how long, and what is taken away."""
+        ...
+
+    @property
+    def mass(self) -> MassChanges:
+        """Changes of many tasks at once."""
         ...
 
     async def ping(self) -> int:

@@ -22,7 +22,8 @@ class Accepting(Protocol):
         again for 24 h, whatever has become of it. A unique key belongs to a task until that is
         COMPLETED, CANCELLED or a dead letter. Raises IdempotencyMismatch when the earlier one had
         another fingerprint, IdempotencyInProgress when it is not known for 5 s whether it was
-        accepted, and TenantFull when the tenant has no room left.
+        accepted, TenantFull when the tenant has no room left, and UploadSwept when one of its
+        uploads is not there any more.
         """
         ...
 
@@ -31,7 +32,10 @@ class Accepting(Protocol):
         ...
 
     async def keep_upload(self, upload: UploadRecord) -> None:
-        """Keep a staged file before any task names it; `uploads` finds it from now on."""
+        """Keep a staged file before any task names it; `uploads` finds it from now on.
+
+        It lives as long as the tasks whose inputs name it, and a day without any.
+        """
         ...
 
     async def cancel(self, task_id: str, scope: Scope, request: CancelRequest) -> Task:
@@ -49,6 +53,6 @@ class Accepting(Protocol):
 
         The dead children that it keeps go back first, and theirs. Where they are more than a page,
         this sends back a page of them and leaves the task a dead letter: call it again. Raises
-        NotFound, Conflict; the latter also when another task has the unique key.
+        NotFound, UploadSwept, Conflict; the latter also when another task has the unique key.
         """
         ...

@@ -20,10 +20,12 @@ from stagepost.web.answers import Operation
 from stagepost.web.artifacts import ArtifactRoutes
 from stagepost.web.auth import Door
 from stagepost.web.batches import BatchRoutes
+from stagepost.web.cancels import CancelRoutes
 from stagepost.web.dead_letters import DeadLetterRoutes
 from stagepost.web.docs import DocRoutes
 from stagepost.web.documents import openapi_document, request_body_of, responses_of
 from stagepost.web.envelope import Envelope
+from stagepost.web.erasure import ErasureRoutes
 from stagepost.web.health import HealthRoutes
 from stagepost.web.keyring import Keyring
 from stagepost.web.keys import KeyRoutes
@@ -33,6 +35,7 @@ from stagepost.web.options import unknown_parameter
 from stagepost.web.parts import Parts
 from stagepost.web.problems import Disconnected, Fault, Kind, Problem, pointer, problem_of, sentence
 from stagepost.web.quotas import QuotaRoutes
+from stagepost.web.redrives import RedriveRoutes
 from stagepost.web.roles import ROLES
 from stagepost.web.rules import RuleRoutes
 from stagepost.web.schedules import ScheduleRoutes
@@ -59,18 +62,23 @@ def create_app(parts: Parts) -> Envelope:
     app = _bare_app(parts, streams, metrics)
     types, release = parts.app.types.values(), version("stagepost")
     docs = DocRoutes(lambda: openapi_document(app, types, parts.settings, release))
-    # First the two that are written by hand: submit is looked for most often.
+    # Before submit, which takes whatever else stands in that place for a type.
+    for operation in CancelRoutes(parts).operations():
+        _add(app, operation, door)
+    # Then the two that are written by hand: submit is looked for most often.
     app.router.routes.append(Route(SUBMIT, Submit(parts, door, reader, statuses), methods=["POST"]))
     progress = Progress(parts, door, reader, streams, metrics)
     app.router.routes.append(Route(STREAM, progress, methods=["GET"]))
     for routes in (
         statuses,
         TaskRoutes(parts, reader),
+        ErasureRoutes(parts),
         SignalRoutes(parts),
         ArtifactRoutes(parts, reader),
         UploadRoutes(parts),
         BatchRoutes(parts, reader),
         DeadLetterRoutes(parts),
+        RedriveRoutes(parts),
         LaneRoutes(parts),
         SharedLimitRoutes(parts),
         ScheduleRoutes(parts),
@@ -197,9 +205,10 @@ async def _refuse_route(request: Request, error: Exception) -> Response:
 
 
 def _methods_at(request: Request) -> Iterable[str]:
-    if request.url.path.startswith(SUBMIT.partition("{")[0]) and "type" in request.path_params:
-        # It is a type's or a task's own path, by what stands there.
-        return ["GET" if TASK_ID.fullmatch(request.path_params["type"]) else "POST"]
+    # /api/v1/tasks/... is a type's, a task's own or cancel's path, by what stands there.
+    above, _, last = request.scope["path"].rpartition("/")
+    if above == SUBMIT.rpartition("/")[0]:
+        return ["DELETE", "GET"] if TASK_ID.fullmatch(last) else ["POST"]
     methods = set()
     for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
         scope = {**request.scope, "method": method}

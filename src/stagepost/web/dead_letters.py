@@ -1,67 +1,28 @@
 """Dead letters: what needs a person, sent back or given up."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, Self
 
 from fastapi import Query
-from pydantic import ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 from starlette.requests import Request
 from starlette.responses import Response
 
-from stagepost.errors import Conflict, NotFound
+from stagepost.errors import Conflict
+from stagepost.mass_client import Pace, Which
 from stagepost.records import Filter, Scope, UploadRecord
 from stagepost.task import Status, Task
 from stagepost.web import service_shapes, shapes
-from stagepost.web.answers import Instant, Operation, Strict, answer, identity_of, reads, validated
+from stagepost.web.answers import Operation, Strict, answer, identity_of, reads, validated
+from stagepost.web.chosen import Chosen, Conditions
 from stagepost.web.exchange import Identity
 from stagepost.web.inputs import named_uploads
 from stagepost.web.limits import read_json
 from stagepost.web.parts import Parts
-from stagepost.web.problems import invalid, pointer
-from stagepost.web.schemas import (
-    DeadLetter,
-    Discarded,
-    DryRun,
-    Group,
-    Listed,
-    Redriven,
-)
+from stagepost.web.problems import invalid
+from stagepost.web.schemas import DeadLetter, DryRun, Group, Listed, Matched, Redriven
 
 _PATH: Final = "/api/v1/dead-letters"
-_MOST: Final = 1_000
-"""Dead letters that one request sends back or gives up; each is a transaction of its own."""
-_NOT_YET: Final = ("perMinute", "canary")
-
-TaskId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
-
-
-class Conditions(Strict):
-    """What dead letters have in common; at least one condition."""
-
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
-
-    type: str | None = Field(default=None, max_length=63)
-    lane: str | None = Field(default=None, max_length=63)
-    tag: str | None = Field(default=None, max_length=64)
-    user: str | None = Field(default=None, max_length=128)
-    failure_kind: str | None = Field(default=None, max_length=63)
-    created_after: Instant | None = None
-    created_before: Instant | None = None
-
-    def where(self, *, limit: int, after: str | None = None) -> Filter:
-        """The dead letters that meet them all."""
-        return Filter(
-            statuses=(Status.DEAD_LETTER,),
-            type=self.type,
-            lane=self.lane,
-            tag=self.tag,
-            user=self.user,
-            failure_kind=self.failure_kind,
-            created_after=self.created_after,
-            created_before=self.created_before,
-            after=after,
-            limit=limit,
-        )
 
 
 class DeadLetterList(Conditions):
@@ -76,25 +37,6 @@ class DeadLetterList(Conditions):
     )
 
 
-class Chosen(Strict):
-    """Which dead letters: by id or by filter."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"oneOf": [{"required": ["taskIds"]}, {"required": ["filter"]}]}
-    )
-
-    task_ids: list[TaskId] | None = Field(default=None, min_length=1, max_length=_MOST)
-    filter: Conditions | None = None
-
-    @model_validator(mode="after")
-    def _one_of_two(self) -> Self:
-        if (self.task_ids is None) == (self.filter is None):
-            raise ValueError("give taskIds or filter")
-        if self.filter is not None and not self.filter.model_dump(exclude_none=True):
-            raise ValueError("an empty filter would mean all; name at least one condition")
-        return self
-
-
 class FromStep(Strict):
     """Go on before a step: it and all that was saved after it run again."""
 
@@ -106,6 +48,8 @@ class RedriveBody(Chosen):
 
     resume: Literal["checkpoints", "fresh"] | FromStep = "checkpoints"
     input: Any = None
+    per_minute: int | None = Field(default=None, ge=1, le=100_000)
+    canary: int | None = Field(default=None, ge=1, le=100)
     dry_run: bool = False
 
     @model_validator(mode="after")
@@ -131,7 +75,7 @@ class DeadLetterRoutes:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._store = parts.store
-        self._client = parts.client
+        self._changes = parts.client.mass
 
     def operations(self) -> Sequence[Operation]:
         """The routes."""
@@ -150,7 +94,7 @@ class DeadLetterRoutes:
                 method="POST",
                 path=f"{_PATH}/discard",
                 endpoint=self.discard,
-                answers={200: Discarded},
+                answers={200: Matched, 202: Matched},
                 problems=refusals,
                 body=DiscardBody,
             ),
@@ -173,61 +117,43 @@ class DeadLetterRoutes:
         return answer(shapes.page(items, after))
 
     async def redrive(self, request: Request) -> Response:
-        """Send dead letters back to their lanes, at once and at most a thousand.
+        """Send dead letters back to their lanes, any number of them.
 
-        `matched` counts those that went back. A task of `taskIds` that is no dead letter any more
-        is left out; 409 when none is one. With `dryRun` nothing is changed.
+        At most 100 of them are on their way at once, or as `perMinute` says; `canary` go first and
+        alone. It stops by itself when they fail again. A task of `taskIds` that is no dead letter
+        any more is left out; 409 when none is one. With `dryRun` nothing is changed.
         """
-        sent = await read_json(request, self._parts.settings.limits)
-        for name in _NOT_YET:
-            if isinstance(sent, dict) and name in sent:
-                raise invalid(
-                    f"{name} can't be given yet: a redrive goes out at once.",
-                    pointer=pointer([name]),
-                )
-        body = validated(RedriveBody, sent)
+        body = validated(RedriveBody, await read_json(request, self._parts.settings.limits))
         identity = identity_of(request)
-        tasks = await self._chosen(identity.caller.scope, body)
         if body.dry_run:
-            return answer(service_shapes.dry_run(tasks))
-        uploads = await self._files_of(body, identity)
-
-        async def send_back(task: Task) -> Task:
-            return await self._client.redrive(
-                task.id,
-                caller=identity.caller,
-                fresh=body.resume == "fresh",
-                from_step=body.resume.from_step if isinstance(body.resume, FromStep) else None,
-                input=body.input,
-                uploads=uploads,
-            )
-
-        matched = await _each(tasks, send_back)
-        return answer(Redriven(redriveId=None, matched=matched), 202)
+            return answer(await self._dry_run(identity.caller.scope, body))
+        begun = await self._changes.redrive(
+            await self._which(identity.caller.scope, body),
+            caller=identity.caller,
+            fresh=body.resume == "fresh",
+            from_step=body.resume.from_step if isinstance(body.resume, FromStep) else None,
+            input=body.input,
+            uploads=await self._files_of(body, identity),
+            pace=Pace(per_minute=body.per_minute, canary=body.canary),
+        )
+        return answer(Redriven(redriveId=begun.id, matched=begun.progress.matched), 202)
 
     async def discard(self, request: Request) -> Response:
-        """Give dead letters up: they become CANCELLED, with who and why in their history."""
+        """Give dead letters up: they become CANCELLED, with who and why in their history.
+
+        200 when that is done; 202 when it goes on, page by page, after the answer.
+        """
         body = validated(DiscardBody, await read_json(request, self._parts.settings.limits))
         caller = identity_of(request).caller
-        tasks = await self._chosen(caller.scope, body)
+        which = await self._which(caller.scope, body)
+        progress = (await self._changes.discard(which, caller=caller, reason=body.reason)).progress
+        return answer(Matched(matched=progress.matched), 202 if progress.open else 200)
 
-        async def give_up(task: Task) -> Task:
-            return await self._client.discard(task.id, caller=caller, reason=body.reason)
-
-        return answer(Discarded(matched=await _each(tasks, give_up)))
-
-    async def _chosen(self, scope: Scope, body: Chosen) -> Sequence[Task]:
-        if body.task_ids is not None:
-            return await self._by_id(scope, list(dict.fromkeys(body.task_ids)))
-        assert body.filter is not None
-        tasks = await self._store.find(scope, body.filter.where(limit=_MOST + 1))
-        if len(tasks) > _MOST:
-            raise invalid(
-                f"The filter finds more than {_MOST} dead letters; narrow it, for example by type "
-                "or createdBefore, and go on with the rest after.",
-                pointer="#/filter",
-            )
-        return tasks
+    async def _which(self, scope: Scope, body: Chosen) -> Which:
+        if body.filter is not None:
+            return Which(body.filter.where(limit=1))
+        dead = await self._by_id(scope, list(dict.fromkeys(body.task_ids or ())))
+        return Which(Filter(statuses=(Status.DEAD_LETTER,)), tuple(task.id for task in dead))
 
     async def _by_id(self, scope: Scope, task_ids: Sequence[str]) -> Sequence[Task]:
         # All are looked up before the first one is changed: an unknown id changes nothing.
@@ -240,26 +166,15 @@ class DeadLetterRoutes:
             )
         return dead
 
+    async def _dry_run(self, scope: Scope, body: RedriveBody) -> DryRun:
+        if body.filter is None:
+            return service_shapes.dry_run(await self._by_id(scope, body.task_ids or ()))
+        return service_shapes.dry_run_of(
+            await self._store.dead_groups(scope, body.filter.where(limit=1))
+        )
+
     async def _files_of(self, body: RedriveBody, identity: Identity) -> Sequence[UploadRecord]:
         if body.input is None:
             return ()
         limits = self._parts.settings.limits
         return await named_uploads(body.input, self._store, identity.caller.tenant, limits)
-
-
-async def _each(tasks: Sequence[Task], change: Callable[[Task], Awaitable[Task]]) -> int:
-    """Change one after the other; how many were changed.
-
-    Somebody else may have been quicker with some, or a step may be missing in some; only when that
-    is so for all is it an error.
-    """
-    changed, refusal = 0, None
-    for task in tasks:
-        try:
-            await change(task)
-            changed += 1
-        except (Conflict, NotFound) as error:
-            refusal = error
-    if not changed and refusal is not None:
-        raise refusal
-    return changed

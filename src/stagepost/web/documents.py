@@ -71,7 +71,9 @@ def responses_of(operation: Operation) -> dict[int | str, dict[str, Any]]:
                 for name, text in operation.headers.items()
             }
         responses[status] = described
-    for status in {*_ALWAYS, *operation.problems} - set(operation.answers):
+    # What was there may be pruned or erased.
+    gone = {410} if "{task_id}" in operation.path and 404 in operation.problems else set()
+    for status in {*_ALWAYS, *operation.problems, *gone} - set(operation.answers):
         responses[status] = _problem_response()
     return responses
 
@@ -219,7 +221,7 @@ def _stream_operation() -> dict[str, Any]:
                 "content": {"text/event-stream": {"schema": {"type": "string"}}},
             },
             "204": {"description": "The last event has been read; nothing can follow."},
-            **_problems(404),
+            **_problems(404, 410),
         },
     }
 

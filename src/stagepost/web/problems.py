@@ -27,6 +27,7 @@ class Kind(Enum):
     NOT_FOUND = ("not-found", 404, "There is nothing here")
     METHOD_NOT_ALLOWED = ("method-not-allowed", 405, "This path does not take this method")
     CONFLICT = ("conflict", 409, "The state of the task forbids it")
+    GONE = ("gone", 410, "The task is not kept any more")
     TOO_LARGE = ("too-large", 413, "The request is too large")
     UNSUPPORTED_MEDIA_TYPE = ("unsupported-media-type", 415, "The body's type is not understood")
     VALIDATION = ("validation", 422, "The input is not valid")
@@ -101,6 +102,7 @@ def pointer(location: Sequence[str | int]) -> str:
 
 _BY_ERROR: Final[tuple[tuple[type[Exception], Kind], ...]] = (
     (errors.UnknownType, Kind.NOT_FOUND),
+    (errors.Gone, Kind.GONE),
     (errors.NotFound, Kind.NOT_FOUND),
     (errors.NotAllowed, Kind.FORBIDDEN),
     (errors.IdempotencyMismatch, Kind.IDEMPOTENCY_MISMATCH),
@@ -120,6 +122,8 @@ def problem_of(error: Exception) -> Problem:
         return Problem(Kind.VALIDATION, str(error), faults=faults)
     if isinstance(error, errors.UnknownLane):
         return invalid(str(error), parameter="lane")
+    if isinstance(error, errors.UploadSwept):
+        return invalid(str(error), pointer="#")
     for cls, kind in _BY_ERROR:
         if isinstance(error, cls):
             return Problem(kind, str(error))

@@ -294,16 +294,49 @@ class DryRun(TypedDict):
 
 
 class Redriven(TypedDict):
-    """What a redrive did. `redriveId` is null: nothing goes on after the answer."""
+    """A redrive that has begun."""
 
-    redriveId: str | None
+    redriveId: str
     matched: int
 
 
-class Discarded(TypedDict):
-    """What a discard did."""
+class Redrive(TypedDict):
+    """How far a redrive is. `completed` and `failed` count the tasks that have ended since.
+
+    `reason` says why it was stopped.
+    """
+
+    redriveId: str
+    state: Literal["running", "done", "stopped"]
+    matched: int
+    sent: int
+    completed: int
+    failed: int
+    reason: str | None
+
+
+class Matched(TypedDict):
+    """How many tasks a change of many is meant for."""
 
     matched: int
+
+
+class ErasedHashes(TypedDict):
+    """SHA-256, in hexadecimal, of what an erased task held."""
+
+    input: str
+    result: str | None
+    uploads: list[str]
+    artifacts: list[str]
+
+
+class Erased(TypedDict):
+    """What is left of an erased task."""
+
+    taskId: str
+    erasedAt: str
+    erasedBy: str
+    hashes: ErasedHashes
 
 
 class CheckResult(TypedDict):

@@ -6,9 +6,20 @@ from typing import Literal
 from stagepost.event import rfc3339
 from stagepost.limit import Limit
 from stagepost.limiter import LimitState
+from stagepost.mass import Progress
 from stagepost.records import ApiKey, DeadGroup, LaneRecord, WorkerRecord
 from stagepost.task import Task
-from stagepost.web.schemas import DryRun, Group, Key, KeyFacts, Lane, NewKey, SharedLimit, Worker
+from stagepost.web.schemas import (
+    DryRun,
+    Group,
+    Key,
+    KeyFacts,
+    Lane,
+    NewKey,
+    Redrive,
+    SharedLimit,
+    Worker,
+)
 
 
 def lane(record: LaneRecord, now: int, slots: int, *, paused: bool) -> Lane:
@@ -115,10 +126,29 @@ def groups(found: Sequence[DeadGroup], by: Sequence[str]) -> list[Group]:
     ]
 
 
+def dry_run_of(found: Sequence[DeadGroup]) -> DryRun:
+    """What a redrive of all that these groups count would do."""
+    matched = sum(group.count for group in found)
+    return {"matched": matched, "groups": groups(found, ("failureKind", "type"))}
+
+
+def redrive(redrive_id: str, progress: Progress) -> Redrive:
+    """How far a redrive is."""
+    return {
+        "redriveId": redrive_id,
+        "state": progress.state.value,
+        "matched": progress.matched,
+        "sent": progress.sent,
+        "completed": progress.completed,
+        "failed": progress.failed,
+        "reason": progress.why,
+    }
+
+
 def dry_run(tasks: Sequence[Task]) -> DryRun:
     """What a redrive of these dead letters would do."""
     found = [
         DeadGroup(task.failure_kind or "", task.type, 1, task.ended_at or task.created_at)
         for task in tasks
     ]
-    return {"matched": len(tasks), "groups": groups(found, ("failureKind", "type"))}
+    return dry_run_of(found)

@@ -32,6 +32,13 @@ Gone = Callable[[], Awaitable[bool]]
 """Whether the client has gone."""
 
 
+def checked_id(task_id: str) -> str:
+    """A text that can be a task's id. Raises NotFound."""
+    if not TASK_ID.fullmatch(task_id):
+        raise NotFound("There is no such task; a task's id is a UUID.")
+    return task_id
+
+
 class StatusReader:
     """Makes status bodies."""
 
@@ -40,10 +47,8 @@ class StatusReader:
         self.outlook = Outlook(parts)
 
     async def view(self, task_id: str, scope: Scope) -> TaskView:
-        """A task in a scope. Raises NotFound, also for what can't be an id."""
-        if not TASK_ID.fullmatch(task_id):
-            raise NotFound("There is no such task; a task's id is a UUID.")
-        return await self._store.get(task_id, scope)
+        """A task in a scope. Raises NotFound, also for what can't be an id, and Gone."""
+        return await self._store.get(checked_id(task_id), scope)
 
     async def status(self, view: TaskView) -> TaskStatus:
         """The wire form of a task's status."""

@@ -221,3 +221,31 @@ async def test_what_is_no_key_reaches_nothing(blobs: Blobs, key: str, tmp_path: 
     await absent(blobs, key)
     await refused(blobs.delete(key), NotFound)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+async def every_key(blobs: Blobs, older_than: float) -> list[str]:
+    after, found = "", list[str]()
+    for _ in range(1_000):
+        keys, rest = await blobs.listed(after, older_than=older_than)
+        found += keys
+        if rest is None:
+            return found
+        after = rest
+    raise AssertionError("the list has no end")
+
+
+async def test_every_key_is_listed_once_it_is_old_enough(blobs: Blobs) -> None:
+    assert await every_key(blobs, 0.0) == []
+    keys = [await put(blobs, b"x") for _ in range(300)]
+    assert sorted(await every_key(blobs, -60.0)) == sorted(keys)
+    assert await every_key(blobs, 3_600.0) == []
+
+
+async def test_the_first_owner_stays_the_owner(blobs: Blobs) -> None:
+    first = await asyncio.gather(*(blobs.belong_to(f"store-{n}") for n in range(20)))
+    assert first.count(True) == 1
+    owner = f"store-{first.index(True)}"
+    assert [await blobs.belong_to(name) for name in (owner, "another", owner)] == [
+        True, False, True,
+    ]  # fmt: skip
+    assert await every_key(blobs, -60.0) == []

@@ -129,3 +129,11 @@ async def tell(ctx: Context, request: Walk) -> str:
 @app.task("count", lane="batch")
 async def count(_ctx: Context, request: Word) -> int:
     return len(request.word)
+
+
+@app.task("mend", retry=Retry(attempts=1))
+async def mend(_ctx: Context, request: Walk) -> bool:
+    """Fails as long as nobody has mended it."""
+    if not (request.folder / "mended").exists():
+        raise KeyError("mended")
+    return True

@@ -35,6 +35,8 @@ SUBMITS: dict[str, dict[str, Any]] = {
 async def test_a_submit_is_refused_and_its_neighbours_are_not(
     world: World, changes: dict[str, Any]
 ) -> None:
+    for upload in changes.get("uploads", ()):
+        await world.store.stage(upload.upload_id)
     news = [new_task(), new_task(**changes), new_task(tags=("fine",)), new_task()]
     answers = await asyncio.gather(
         *(world.store.submit(new) for new in news), return_exceptions=True

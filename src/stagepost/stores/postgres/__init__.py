@@ -42,8 +42,10 @@ from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.history import PostgresHistory
 from stagepost.stores.postgres.limits import PostgresLimits
+from stagepost.stores.postgres.mass import PostgresMassChanges
 from stagepost.stores.postgres.opening import prepare
 from stagepost.stores.postgres.quota_rules import PostgresQuotas
+from stagepost.stores.postgres.retention import PostgresRetention
 from stagepost.stores.postgres.rules import PostgresRules
 from stagepost.stores.postgres.schedules import PostgresSchedules
 from stagepost.stores.postgres.settling import Kind, Write
@@ -77,6 +79,8 @@ class PostgresStore:
         self.quotas = PostgresQuotas(self._engine)
         self._scanned_at = 0
         self.history = PostgresHistory(self._engine)
+        self.retention = PostgresRetention(self._engine)
+        self.mass = PostgresMassChanges(self._engine)
 
     @classmethod
     async def open(

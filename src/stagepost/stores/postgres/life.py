@@ -33,7 +33,7 @@ WITH up AS (
     INSERT INTO uploads (id, tenant, name, media_type, size, sha256, created_at)
     VALUES ($2::text, $3::text, $4::text, $5::text, $6::bigint, $7::text, {MS})
     ON CONFLICT (id) DO NOTHING RETURNING id
-), kept AS (UPDATE blobs SET kept = true WHERE key IN (SELECT id FROM up))
+), kept AS (UPDATE blobs SET staged_at = {MS} WHERE key IN (SELECT id FROM up))
 SELECT id FROM up"""
 _ADD_KEY: Final = f"""
 INSERT INTO api_keys (id, hash, name, tenant, "user", roles, created_at)
@@ -74,7 +74,7 @@ async def stage(tx: Transaction, blob: str) -> None:
 
 
 async def keep_upload(tx: Transaction, upload: UploadRecord) -> None:
-    """A file without a task."""
+    """A file that no task names yet: for a day, as any blob that nothing refers to."""
     _taken_unless(tx, await _value(tx, _UPLOAD, *upload))
 
 

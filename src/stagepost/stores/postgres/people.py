@@ -8,7 +8,7 @@ from stagepost import lifecycle
 from stagepost.batch import PAGE, begun_anew
 from stagepost.errors import NotFound
 from stagepost.records import Resume, Scope
-from stagepost.stores.postgres import changes, unique
+from stagepost.stores.postgres import changes, unique, uses
 from stagepost.stores.postgres.rows import MS, TASK_COLUMNS, known, task_of
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.redriving import EVERYTHING, LAST_ID, NOTHING, Cut, resume_data
@@ -90,7 +90,10 @@ async def redrive(
                 _DROP_BATCHES, task_id, *cut, task.seq, json(begun_anew(by))
             )
         if resume.input is not None:
+            await uses.lock(tx, [upload.upload_id for upload in resume.uploads])
             await tx.connection.execute(_INPUT, task_id, resume.input)
+            await uses.release(tx, [task_id], tx.moment.last)
+            await uses.use(tx, [(task_id, resume.uploads)], tx.moment.last)
         await changes.save(tx, [(task, change)])
     return change.task
 

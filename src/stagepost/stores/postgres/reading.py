@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from stagepost.errors import NotFound
 from stagepost.event import Event
 from stagepost.records import (
     Artifact,
@@ -16,10 +15,12 @@ from stagepost.records import (
     TaskView,
     UploadRecord,
 )
+from stagepost.retention import Tombstone
 from stagepost.stores.postgres import queues
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.rows import TASK_COLUMNS, known, task_of
 from stagepost.stores.rows import TASK_FIELDS, event_of, payload_of
+from stagepost.stores.tombstones import STONE_COLUMNS, absence, tombstone_of
 from stagepost.task import Payload, Status, Task
 
 _VIEW: Final = f"""
@@ -30,6 +31,8 @@ SELECT {TASK_COLUMNS}, t.result, t.result_size, t.result_blob, t.input,
     t.concurrency_key IS NOT NULL AND EXISTS (
         SELECT 1 FROM keyed AS k WHERE k.task_id = t.id AND NOT k.holds)
 FROM tasks AS t WHERE t.id = $1::uuid"""
+
+_STONE: Final = f"SELECT {STONE_COLUMNS} FROM tombstones WHERE task_id = $1::uuid"
 
 _NEWS: Final = """
 SELECT j.id, e.seq, e.kind, e.data, e.at
@@ -48,23 +51,30 @@ async def view(db: Backend, task_id: str, scope: Scope) -> TaskView:
     row = await db.fetchrow(_VIEW, task_id) if known(task_id) else None
     task = None if row is None else task_of(row)
     if row is None or task is None or not scope.holds(task):
-        raise NotFound(f"There is no task {task_id}.")
+        raise absence(task_id, scope, await stone_of(db, task_id) if task is None else None)
     result, size, blob, body, tags, position, blocked = row[len(TASK_FIELDS) :]
     payload = payload_of(result, size, blob)
     return TaskView(task, payload, position, body, tuple(tags or ()), blocked)
+
+
+async def stone_of(db: Backend, task_id: str) -> Tombstone | None:
+    """What is left of a task that is not kept."""
+    row = await db.fetchrow(_STONE, task_id) if known(task_id) else None
+    return None if row is None else tombstone_of(row)
 
 
 async def find(db: Backend, scope: Scope, where: Filter) -> Sequence[Task]:
     """Tasks, newest first, by the keyset of their ids."""
     if where.after is not None and not known(where.after):
         return []
-    condition, values = _condition(scope, where)
+    condition, values = condition_of(scope, where)
     statement = f"""SELECT {TASK_COLUMNS} FROM tasks AS t WHERE {condition}
         ORDER BY t.id DESC LIMIT ${len(values) + 1}"""
     return [task_of(row) for row in await db.fetch(statement, *values, where.limit)]
 
 
-def _condition(scope: Scope, where: Filter) -> tuple[str, list[Any]]:
+def condition_of(scope: Scope, where: Filter) -> tuple[str, list[Any]]:
+    """The condition of a filter, of a table called t, and its parameters from $1 on."""
     options: list[tuple[str, Any]] = [
         ("t.tenant = {}::text", scope.tenant),
         ('t."user" = {}::text', scope.user),
@@ -142,7 +152,7 @@ def _steps(rows: Sequence[Any]) -> Sequence[SavedStep]:
 
 async def dead_groups(db: Backend, scope: Scope, where: Filter) -> Sequence[DeadGroup]:
     """Dead letters counted by failure kind and type."""
-    condition, values = _condition(
+    condition, values = condition_of(
         scope, replace(where, statuses=(Status.DEAD_LETTER,), after=None)
     )
     rows = await db.fetch(

@@ -7,9 +7,9 @@ from typing import Any, Final
 from stagepost import lifecycle
 from stagepost.errors import Conflict
 from stagepost.lifecycle import Change
-from stagepost.records import NewTask, Submitted
+from stagepost.records import NewTask, Submitted, UploadRecord
 from stagepost.stores.accepting import FIRST_OPTION, is_plain, task_of
-from stagepost.stores.postgres import changes, idempotency, keyed, quotas, unique
+from stagepost.stores.postgres import changes, idempotency, keyed, quotas, unique, uses
 from stagepost.stores.postgres.batch import Answer, Batch
 from stagepost.stores.postgres.idempotency import PATIENCE, KeyHeld
 from stagepost.stores.postgres.quotas import Limits
@@ -88,12 +88,6 @@ SELECT e.*, $1::bigint FROM unnest($2::uuid[], $3::integer[], $4::text[], $5::te
 _TAGS: Final = """
 INSERT INTO tags (tenant, tag, task_id) SELECT * FROM unnest($1::text[], $2::text[], $3::uuid[])
 ON CONFLICT DO NOTHING"""
-_UPLOADS: Final = """
-INSERT INTO uploads (created_at, id, tenant, task_id, name, media_type, size, sha256)
-SELECT $1::bigint, u.* FROM unnest($2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[],
-    $7::bigint[], $8::text[]) AS u
-ON CONFLICT (id) DO NOTHING"""
-_KEEP: Final = "UPDATE blobs SET kept = true WHERE key = ANY($1::text[])"
 
 _NOW: Final = f"SELECT {MS}"
 _NOW_PATIENTLY: Final = f"SELECT {MS}, set_config('lock_timeout', '{PATIENCE}', true)"
@@ -233,10 +227,18 @@ async def _asked(tx: Transaction, news: list[NewTask], limits: Limits, *, carefu
     put_off = await unique.ask(tx, batch)
     await quotas.ask(tx, batch, limits)
     await _tidy_keys(tx, batch, asked)
-    for new, task_id in put_off:
-        # The files of the input before stay with the task, as another may have named them.
-        await _keep_uploads(tx, [(new, task_id)], batch.now)
+    await _use_instead(tx, {task_id: new.uploads for new, task_id in put_off}, batch.now)
     return batch
+
+
+async def _use_instead(
+    tx: Transaction, named: dict[str, tuple[UploadRecord, ...]], now: int
+) -> None:
+    """These tasks have new inputs; the files of those before may be nobody's now."""
+    if named:
+        await uses.lock(tx, [each.upload_id for uploads in named.values() for each in uploads])
+        await uses.release(tx, list(named), now)
+        await uses.use(tx, list(named.items()), now)
 
 
 async def _tidy_keys(tx: Transaction, batch: Batch, asked: list[NewTask]) -> None:
@@ -273,6 +275,7 @@ async def submit_children(tx: Transaction, news: list[NewTask]) -> None:
 
 async def _accept(tx: Transaction, news: list[NewTask], now: int) -> dict[str, Answer]:
     made = {new.id: lifecycle.accepted(task_of(new, now), now) for new in news}
+    await uses.lock(tx, [upload.upload_id for new in news for upload in new.uploads])
     kept = await _insert(tx, news, made)
     left = [new for new in news if new.id not in kept]
     answers: dict[str, Answer] = {}
@@ -311,19 +314,7 @@ async def _insert_details(tx: Transaction, news: list[NewTask], now: int) -> Non
     tags = [(new.tenant, tag, new.id) for new in news for tag in new.tags]
     if tags:
         await tx.connection.execute(_TAGS, *_columns(tags))
-    await _keep_uploads(tx, [(new, new.id) for new in news], now)
-
-
-async def _keep_uploads(tx: Transaction, files_of: list[tuple[NewTask, str]], now: int) -> None:
-    uploads = [
-        (each.upload_id, new.tenant, task_id, each.name, each.media_type, each.size, each.sha256)
-        for new, task_id in files_of
-        for each in new.uploads
-    ]
-    if uploads:
-        # A file that was kept before any task named it stays as it is: several may share it.
-        await tx.connection.execute(_UPLOADS, now, *_columns(uploads))
-        await tx.connection.execute(_KEEP, [upload[0] for upload in uploads])
+    await uses.use(tx, [(new.id, new.uploads) for new in news], now)
 
 
 def _columns(found: Iterable[tuple[Any, ...]]) -> list[list[Any]]:

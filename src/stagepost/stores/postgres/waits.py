@@ -21,12 +21,13 @@ from stagepost.signals import (
     pending,
     wakes,
 )
-from stagepost.stores.postgres import changes, settling, waking
+from stagepost.stores.postgres import changes, reading, settling, waking
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.rows import MS, known
 from stagepost.stores.postgres.settling import Kind, Write
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.rows import json
+from stagepost.stores.tombstones import absence
 from stagepost.task import Lease, Payload, Task
 from stagepost.waiting import milliseconds
 
@@ -154,7 +155,9 @@ async def _send(tx: Transaction, task_id: str, scope: Scope, signal: Signal) -> 
     async with tx.connection.transaction():
         task = (await changes.lock(tx, [task_id])).get(task_id)
         waits = (await waking.open_waits(tx, [task_id])).get(task_id, [])
-        if task is None or not can_send(task, scope, signal, waits):
+        if task is None:
+            raise absence(task_id, scope, await reading.stone_of(tx.connection, task_id))
+        if not can_send(task, scope, signal, waits):
             raise changes.absent(task_id)
         if await tx.connection.fetchval(_IS_SENT, task_id, signal.id):
             return task

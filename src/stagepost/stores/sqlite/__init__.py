@@ -48,8 +48,10 @@ from stagepost.stores.sqlite.folder import DataFolder, Place, open_writer
 from stagepost.stores.sqlite.history import SqliteHistory
 from stagepost.stores.sqlite.intents import Intent, Kind
 from stagepost.stores.sqlite.limits import SqliteLimits
+from stagepost.stores.sqlite.mass import SqliteMassChanges
 from stagepost.stores.sqlite.quotas import SqliteQuotas
 from stagepost.stores.sqlite.readers import Readers
+from stagepost.stores.sqlite.retention import SqliteRetention
 from stagepost.stores.sqlite.rules import SqliteRules
 from stagepost.stores.sqlite.schedules import SqliteSchedules
 from stagepost.stores.sqlite.submitting import Submitting
@@ -100,6 +102,8 @@ class SqliteStore:
         self.waits = SqliteWaits(self._writer)
         self.children = SqliteChildren(self._writer, self._readers)
         self.limits = SqliteLimits(self._writer, self._readers)
+        self.retention = SqliteRetention(self._writer, self._readers)
+        self.mass = SqliteMassChanges(self._writer, self._readers)
         self._scanned_at = 0
         self._submit = Submitting(max_queued).submit
         self.schedules = SqliteSchedules(self._writer, self._readers, self._submit)

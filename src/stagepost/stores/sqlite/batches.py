@@ -11,9 +11,9 @@ import orjson
 
 from stagepost import lifecycle
 from stagepost.batch import Batch, Page, children_of
-from stagepost.errors import CancelAsked, Conflict
+from stagepost.errors import CancelAsked, Conflict, StagepostError
 from stagepost.stores.batches import BATCH_COLUMNS, NOTE_EVERY, batch_of
-from stagepost.stores.sqlite import changes, submitting, waking
+from stagepost.stores.sqlite import changes, submitting, uses, waking
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest, Lease, Status, Task
 
@@ -31,12 +31,12 @@ UPDATE batches SET "left" = "left" + ?2, failed = failed + ?3 WHERE id = ?1
 RETURNING dropped, noted_at, {BATCH_COLUMNS}"""
 
 
-def spawn(tx: Transaction, arguments: list[tuple[Lease, Page]]) -> Sequence[Batch | Conflict]:
+def spawn(tx: Transaction, arguments: list[tuple[Lease, Page]]) -> Sequence[Batch | StagepostError]:
     """Pages of children."""
     return [_spawn(tx, lease, page) for lease, page in arguments]
 
 
-def _spawn(tx: Transaction, lease: Lease, page: Page) -> Batch | Conflict:
+def _spawn(tx: Transaction, lease: Lease, page: Page) -> Batch | StagepostError:
     parent = changes.owned(tx, lease)
     if parent is None:
         return changes.lease_lost(lease.task_id)
@@ -47,6 +47,9 @@ def _spawn(tx: Transaction, lease: Lease, page: Page) -> Batch | Conflict:
         return CancelAsked(f"Task {parent.id} was asked to stop and starts no children any more.")
     if (batch.made, batch.digest) != (page.first, page.before) if batch else page.first != 0:
         return Conflict(f'The children at "{page.batch.path}" do not go on from {page.first}.')
+    gone = uses.missing(tx, [each.upload_id for named in page.uploads.values() for each in named])
+    if gone is not None:
+        return gone
     return _make(tx, parent, batch.id if batch else _begin(tx, parent, page), page)
 
 

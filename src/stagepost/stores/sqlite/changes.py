@@ -9,10 +9,10 @@ from stagepost.batch import PAGE, begun_anew, delta_of
 from stagepost.errors import Conflict, LeaseLost, NotFound
 from stagepost.lifecycle import Blame, Change
 from stagepost.outcome import Failed, Outcome, Waiting
-from stagepost.records import Artifact, NewTask, Rescue, Resume, Scope
+from stagepost.records import Artifact, NewTask, Rescue, Resume, Scope, UploadRecord
 from stagepost.stores.redriving import EVERYTHING, LAST_ID, NOTHING, Cut, resume_data
 from stagepost.stores.rows import TASK_COLUMNS, TASK_FIELDS, json, row_of, task_of
-from stagepost.stores.sqlite import keyed, pooling, unique, waking
+from stagepost.stores.sqlite import keyed, pooling, unique, uses, waking
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest, Lease, Status, Task
 
@@ -234,6 +234,9 @@ def _redrive_one(
     task = find(tx, task_id)
     if task is None or not scope.holds(task):
         return absent(task_id)
+    gone = uses.missing(tx, [upload.upload_id for upload in resume.uploads])
+    if gone is not None:
+        return gone
     try:
         change = lifecycle.redriven(task, by, resume_data(resume), attempts, tx.now)
         unique.hold_again(tx, task)
@@ -246,7 +249,7 @@ def _redrive_one(
         _delete_steps(tx, task_id, cut.steps)
         _drop_batches(tx, task, by, cut)
     if resume.input is not None:
-        replace_input(tx, task_id, resume.input)
+        replace_input(tx, task_id, resume.input, resume.uploads)
     return save(tx, task, change)
 
 
@@ -308,13 +311,17 @@ def _delete_steps(tx: Transaction, task_id: str, kept: int) -> None:
     tx.execute("DELETE FROM waits WHERE task_id = ?", (task_id,))
 
 
-def replace_input(tx: Transaction, task_id: str, body: str) -> None:
-    """Another input for a task."""
+def replace_input(
+    tx: Transaction, task_id: str, body: str, uploads: Sequence[UploadRecord]
+) -> None:
+    """Another input for a task, which names these uploads and those of the one before no more."""
     inline = len(body) <= _INLINE_INPUT
     tx.execute("UPDATE tasks SET input = ? WHERE id = ?", (body if inline else None, task_id))
     tx.execute("DELETE FROM inputs WHERE task_id = ?", (task_id,))
     if not inline:
         tx.execute("INSERT INTO inputs VALUES (?, ?)", (task_id, body))
+    uses.release(tx, [task_id], tx.now)
+    uses.use(tx, task_id, uploads)
 
 
 def _for_caller(

@@ -8,7 +8,6 @@ import orjson
 from stagepost.errors import Conflict, NotFound
 from stagepost.records import ApiKey, Beat, UploadRecord, WorkerRecord
 from stagepost.stores.rows import json, versions_text
-from stagepost.stores.sqlite import changes
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest
 
@@ -59,14 +58,14 @@ def ping(tx: Transaction, arguments: list[None]) -> Sequence[int]:
 
 
 def keep_upload(tx: Transaction, arguments: list[UploadRecord]) -> Sequence[None]:
-    """Files without a task."""
+    """Files that no task names yet: for a day, as any blob that nothing refers to."""
     for upload in arguments:
         row = (
             upload.upload_id, upload.tenant, None, upload.name, upload.media_type, upload.size,
             upload.sha256, tx.now,
         )  # fmt: skip
         tx.execute("INSERT INTO uploads VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-        changes.keep_blob(tx, upload.upload_id)
+        tx.execute("UPDATE blobs SET staged_at = ? WHERE key = ?", (tx.now, upload.upload_id))
     return [None] * len(arguments)
 
 

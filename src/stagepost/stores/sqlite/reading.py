@@ -7,7 +7,6 @@ from typing import Any, Final
 import apsw
 import orjson
 
-from stagepost.errors import NotFound
 from stagepost.event import Event
 from stagepost.records import (
     ApiKey,
@@ -22,6 +21,7 @@ from stagepost.records import (
     UploadRecord,
     WorkerRecord,
 )
+from stagepost.retention import Tombstone
 from stagepost.stores.rows import (
     STAMPED_COUNTED,
     TASK_COLUMNS,
@@ -33,6 +33,7 @@ from stagepost.stores.rows import (
     worker_of,
 )
 from stagepost.stores.sqlite import queues
+from stagepost.stores.tombstones import STONE_COLUMNS, absence, tombstone_of
 from stagepost.task import Payload, Status, Task
 from stagepost.versions import Stamped
 
@@ -43,13 +44,15 @@ SELECT {TASK_COLUMNS}, result, result_size, result_blob,
         SELECT 1 FROM keyed WHERE task_id = id AND holds = 0)
 FROM tasks WHERE id = ?"""
 
+_STONE: Final = f"SELECT {STONE_COLUMNS} FROM tombstones WHERE task_id = ?"
+
 
 def view(db: apsw.Connection, task_id: str, scope: Scope) -> TaskView:
     """One task with what belongs to it."""
     row = db.execute(_VIEW, (task_id,)).fetchone()
     task = None if row is None else task_of(row)
     if row is None or task is None or not scope.holds(task):
-        raise NotFound(f"There is no task {task_id}.")
+        raise absence(task_id, scope, stone_of(db, task_id) if task is None else None)
     result, size, blob, body, tagged, blocked = row[len(TASK_FIELDS) :]
     tags: tuple[str, ...] = ()
     if tagged:
@@ -59,6 +62,12 @@ def view(db: apsw.Connection, task_id: str, scope: Scope) -> TaskView:
     return TaskView(task, payload_of(result, size, blob), place, body, tags, bool(blocked))
 
 
+def stone_of(db: apsw.Connection, task_id: str) -> Tombstone | None:
+    """What is left of a task that is not kept."""
+    row = db.execute(_STONE, (task_id,)).fetchone()
+    return None if row is None else tombstone_of(row)
+
+
 def _position(db: apsw.Connection, task: Task) -> int | None:
     queued = task.status is Status.QUEUED and task.pooled_at is not None
     return queues.position(db, task) if queued else None
@@ -66,14 +75,15 @@ def _position(db: apsw.Connection, task: Task) -> int | None:
 
 def find(db: apsw.Connection, scope: Scope, where: Filter) -> Sequence[Task]:
     """Tasks, newest first, by the keyset of their ids."""
-    clauses, values = _conditions(scope, where)
+    clauses, values = conditions(scope, where)
     condition = " AND ".join(clauses) or "1"
     statement = f"""SELECT {TASK_COLUMNS} FROM tasks AS t WHERE {condition}
         ORDER BY id DESC LIMIT ?"""
     return [task_of(row) for row in db.execute(statement, (*values, where.limit))]
 
 
-def _conditions(scope: Scope, where: Filter) -> tuple[list[str], list[Any]]:
+def conditions(scope: Scope, where: Filter) -> tuple[list[str], list[Any]]:
+    """The conditions of a filter, of a table called t, and their values."""
     options: list[tuple[str, Any]] = [
         ("tenant = ?", scope.tenant),
         ("user = ?", scope.user),
@@ -156,7 +166,7 @@ def timeline(
 def dead_groups(db: apsw.Connection, scope: Scope, where: Filter) -> Sequence[DeadGroup]:
     """Dead letters counted by failure kind and type."""
     dead = replace(where, statuses=(Status.DEAD_LETTER,), after=None)
-    clauses, values = _conditions(scope, dead)
+    clauses, values = conditions(scope, dead)
     rows = db.execute(
         f"""SELECT failure_kind, type, count(*), min(ended_at) FROM tasks AS t
             WHERE {" AND ".join(clauses)} GROUP BY failure_kind, type ORDER BY 3 DESC, 1, 2""",

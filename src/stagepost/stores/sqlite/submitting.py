@@ -1,7 +1,7 @@
 """Accepting tasks: the plain ones in bulk, the others row by row."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from stagepost import lifecycle
 from stagepost.records import NewTask, Submitted
@@ -14,7 +14,7 @@ from stagepost.stores.accepting import (
     tenant_full,
 )
 from stagepost.stores.rows import json
-from stagepost.stores.sqlite import changes, unique
+from stagepost.stores.sqlite import changes, unique, uses
 from stagepost.stores.sqlite.quotas import Rooms, rooms_for
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import Status, Task
@@ -126,6 +126,9 @@ def _submit_one(tx: Transaction, new: NewTask, rooms: Rooms | None) -> Answer:
     holder = unique.holder(tx, new)
     if holder is not None:
         return _in_place_of(tx, holder, new)
+    gone = uses.missing(tx, [upload.upload_id for upload in new.uploads])
+    if gone is not None:
+        return gone
     if rooms is not None and not rooms.admits(new):
         return tenant_full(rooms.limits[new.tenant])
     change = lifecycle.accepted(task_of(new, tx.now), tx.now)
@@ -133,31 +136,21 @@ def _submit_one(tx: Transaction, new: NewTask, rooms: Rooms | None) -> Answer:
     unique.hold(tx, new)
     for tag in new.tags:
         tx.execute("INSERT OR IGNORE INTO tags VALUES (?, ?, ?)", (new.tenant, tag, new.id))
-    _keep_uploads(tx, new, new.id)
+    uses.use(tx, new.id, new.uploads)
     _keep_key(tx, new, new.id)
     return Submitted(new.id, change.task.status, tx.now)
 
 
-def _in_place_of(tx: Transaction, holder: Task, new: NewTask) -> Submitted:
+def _in_place_of(tx: Transaction, holder: Task, new: NewTask) -> Answer:
     """The holder of the unique key is the answer; one that is PENDING may be put off."""
     if new.debounce and holder.status is Status.PENDING:
+        gone = uses.missing(tx, [upload.upload_id for upload in new.uploads])
+        if gone is not None:
+            return gone
         changes.save(tx, holder, lifecycle.debounced(holder, task_of(new, tx.now)))
-        changes.replace_input(tx, holder.id, new.input)
-        # The files of the input before stay with the task, as another may have named them.
-        _keep_uploads(tx, new, holder.id)
+        changes.replace_input(tx, holder.id, new.input, new.uploads)
     _keep_key(tx, new, holder.id)
     return Submitted(holder.id, holder.status, holder.created_at, replayed=True, lane=holder.lane)
-
-
-def _keep_uploads(tx: Transaction, new: NewTask, task_id: str) -> None:
-    for upload in new.uploads:
-        row: tuple[Any, ...] = (
-            upload.upload_id, new.tenant, task_id, upload.name, upload.media_type, upload.size,
-            upload.sha256, tx.now,
-        )  # fmt: skip
-        # A file that was kept before any task named it stays as it is: several may share it.
-        tx.execute("INSERT OR IGNORE INTO uploads VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-        changes.keep_blob(tx, upload.upload_id)
 
 
 def _keep_key(tx: Transaction, new: NewTask, task_id: str) -> None:

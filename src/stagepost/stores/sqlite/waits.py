@@ -18,10 +18,11 @@ from stagepost.signals import (
     wakes,
 )
 from stagepost.stores.rows import json
-from stagepost.stores.sqlite import bulk, changes, waking
+from stagepost.stores.sqlite import bulk, changes, reading, waking
 from stagepost.stores.sqlite.intents import Kind
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.stores.sqlite.writer import Writer
+from stagepost.stores.tombstones import absence
 from stagepost.task import Lease, Payload, Task
 from stagepost.waiting import milliseconds
 
@@ -119,7 +120,9 @@ def _send(
 def _send_one(tx: Transaction, task_id: str, scope: Scope, signal: Signal) -> Task | Exception:
     task = changes.find(tx, task_id)
     waits = waking.open_waits(tx, task_id)
-    if task is None or not can_send(task, scope, signal, waits):
+    if task is None:
+        return absence(task_id, scope, reading.stone_of(tx.connection, task_id))
+    if not can_send(task, scope, signal, waits):
         return changes.absent(task_id)
     if tx.row("SELECT 1 FROM signals WHERE task_id = ? AND id = ?", (task_id, signal.id)):
         return task

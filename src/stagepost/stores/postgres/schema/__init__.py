@@ -21,13 +21,20 @@ from stagepost.stores.postgres.schema.fair import FAIR
 from stagepost.stores.postgres.schema.first import FIRST
 from stagepost.stores.postgres.schema.history import HISTORY
 from stagepost.stores.postgres.schema.limits import LIMITS
+from stagepost.stores.postgres.schema.mass import MASS
+from stagepost.stores.postgres.schema.retention import RETENTION
 from stagepost.stores.postgres.schema.schedules import SCHEDULES
 from stagepost.stores.postgres.schema.versions import VERSIONS
 from stagepost.stores.postgres.schema.waits import WAITS
 
+ITS_OWN: Final = 0
+
 
 class Migration(NamedTuple):
-    """A script, and the oldest version of this code that can work on what it leaves."""
+    """A script, and the oldest version of this code that can work on what it leaves.
+
+    ITS_OWN is the version to which the script brings a schema: no code before it can.
+    """
 
     script: str
     oldest: int
@@ -43,12 +50,15 @@ MIGRATIONS: Final = (
     Migration(ACCEPTING, oldest=1),
     Migration(VERSIONS, oldest=1),
     Migration(HISTORY, oldest=1),
+    # Code that does not note which tasks use an upload would let it be swept.
+    Migration(RETENTION, oldest=ITS_OWN),
+    Migration(MASS, oldest=1),
 )
 """Script n brings a schema from version n to n + 1. A landed script is never changed."""
 
 VERSION: Final = len(MIGRATIONS)
 
-OLDEST: Final = max(migration.oldest for migration in MIGRATIONS)
+OLDEST: Final = max(each.oldest or version for version, each in enumerate(MIGRATIONS, 1))
 """The oldest version of this code that can work on VERSION."""
 
 _LOCK: Final = 0x53544750

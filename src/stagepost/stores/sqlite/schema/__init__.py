@@ -15,6 +15,8 @@ from stagepost.stores.sqlite.schema.fair import FAIR
 from stagepost.stores.sqlite.schema.first import FIRST
 from stagepost.stores.sqlite.schema.history import HISTORY
 from stagepost.stores.sqlite.schema.limits import LIMITS
+from stagepost.stores.sqlite.schema.mass import MASS
+from stagepost.stores.sqlite.schema.retention import RETENTION
 from stagepost.stores.sqlite.schema.schedules import SCHEDULES
 from stagepost.stores.sqlite.schema.versions import VERSIONS
 from stagepost.stores.sqlite.schema.waits import WAITS
@@ -32,6 +34,8 @@ MIGRATIONS: Final = (
     ACCEPTING,
     VERSIONS,
     HISTORY,
+    RETENTION,
+    MASS,
 )
 """Script n brings a file from version n to n + 1. A landed script is never changed."""
 
