@@ -40,7 +40,14 @@ async def always_replay(
         saved = dict(islice(first.checkpoints.items(), cut))
         left = _untaken(signals or {}, saved.values())
         again = await run_task(
-            app, type, input, uploads=uploads, checkpoints=saved, attempt=2, signals=left
+            app,
+            type,
+            input,
+            uploads=uploads,
+            checkpoints=saved,
+            attempt=2,
+            signals=left,
+            task_id=first.task_id,
         )
         expected = [path for path in first.asked if not _within(path, saved)]
         _compare(type, again, expected, first.result, _place(first, cut))
