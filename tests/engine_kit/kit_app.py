@@ -72,6 +72,21 @@ async def nested(ctx: Context, request: How) -> list[int]:
     return [await ctx.step("outer", outer), await ctx.step("last", same, 3)]
 
 
+@app.task("named")
+async def named(ctx: Context, request: How) -> list[str]:
+    """Uses its id, and those of its children, as an app does that needs names for others."""
+    children = await ctx.batch("names", [How(how="a"), How(how="b")], on_failure="collect")
+    spawned = await ctx.spawn("names", How())
+    ids = [ctx.task_id, spawned, *(child.task_id for child in children)]
+    told = [child.result for child in children]
+    return [*ids, *told, *[await ctx.step("same", same, each, key=each) for each in ids]]
+
+
+@app.task("names")
+async def names(ctx: Context, request: How) -> str:
+    return ctx.task_id
+
+
 @app.task("fail", timeout="100ms")
 async def fail(ctx: Context, request: How) -> int:
     match request.how:

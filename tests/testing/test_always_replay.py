@@ -15,6 +15,16 @@ async def test_a_steady_handler_passes(type_name: str, given: dict[str, object])
     assert run.ran
 
 
+async def test_a_replay_has_the_ids_of_the_first_run() -> None:
+    first, again = await always_replay(app, "named", {}), await always_replay(app, "named", {})
+    task, spawned, *rest = first.result
+    children, told, saved = rest[:2], rest[2:4], rest[4:]
+    assert told == children
+    assert saved == [task, spawned, *children]
+    assert len({*saved}) == 4
+    assert not {*first.result} & {*again.result}
+
+
 @pytest.mark.parametrize(
     ("type_name", "words"),
     [

@@ -51,6 +51,7 @@ async def always_replay(
             attempt=2,
             signals=left,
             version=version,
+            task_id=first.task_id,
         )
         expected = [path for path in first.asked if not _within(path, saved)]
         _compare(type, again, expected, first.result, _place(first, cut))

@@ -4,7 +4,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+from uuid import UUID, uuid5
 
 import orjson
 from uuid_utils import uuid7
@@ -17,6 +18,8 @@ from stagepost.records import ProgressNote
 from stagepost.signals import NewWait, OpenWait, Pending, Signal, end_of, pending
 from stagepost.task import Payload, Status
 from stagepost.waiting import milliseconds
+
+_FAMILY: Final = UUID("9f0c6a52-4f0e-4c1c-9d43-2f6f6c3d8a11")
 
 RunChild = Callable[[str, int, str, str], Awaitable[ChildRecord]]
 """Runs a child, given its id, place, type and input."""
@@ -44,6 +47,7 @@ class MemoryJournal:
         *,
         skip_time: bool = True,
         run_child: RunChild | None = None,
+        task_id: str = "",
     ) -> None:
         self._uploads = uploads
         self._skip_time = skip_time
@@ -56,6 +60,7 @@ class MemoryJournal:
         self.now = 0
         """Milliseconds of waiting that were skipped."""
         self._run_child = run_child
+        self._task_id = task_id
         self._batches: dict[str, Batch] = {}
         self._children: dict[str, list[ChildRecord]] = {}
         self.steps = dict(checkpoints)
@@ -129,14 +134,18 @@ class MemoryJournal:
         return self._batches.get(path)
 
     async def spawn(self, children: NewChildren) -> Batch:
-        """Run children to their ends, one after the other."""
+        """Run children to their ends, one after the other.
+
+        Their ids come from their parent's and their places: a replay finds the same children.
+        """
         if self._run_child is None:
             raise RuntimeError("This run has no app, so it can't run children.")
         earlier = self._batches.get(children.path)
         batch_id = str(uuid7()) if earlier is None else earlier.id
         family = self._children.setdefault(batch_id, [])
         for place, text in enumerate(children.inputs, children.first):
-            family.append(await self._run_child(str(uuid7()), place, children.type, text))
+            child_id = str(uuid5(_FAMILY, f"{self._task_id} {children.path} {place}"))
+            family.append(await self._run_child(child_id, place, children.type, text))
         failed = sum(child.status is not Status.COMPLETED for child in family)
         batch = Batch(
             batch_id, "", children.path, children.type, len(family), children.last, 0, failed,

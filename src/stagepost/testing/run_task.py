@@ -59,6 +59,7 @@ class TaskRun:
     artifacts: Mapping[str, SavedFile] = field(default_factory=dict)
     waited: float = 0.0
     units: Mapping[str, int] = field(default_factory=dict)
+    task_id: str = ""
 
 
 async def run_task(
@@ -72,6 +73,7 @@ async def run_task(
     signals: Mapping[str, Sequence[Any]] | None = None,
     skip_time: bool = True,
     version: int | None = None,
+    task_id: str | None = None,
 ) -> TaskRun:
     """Run one attempt of a task; nothing is stored and no engine is needed.
 
@@ -79,16 +81,18 @@ async def run_task(
     keys, which are also their names. Steps saved in `checkpoints` are not run. `signals` are the
     JSON values that were sent, by name. No time is waited for here: a sleep is over at once, and so
     is a wait with a time-out for which no signal was given; without `skip_time` they are not, and
-    the outcome is Waiting. Children run at once, one attempt each, with the handlers of
-    `app`. `version` is that of the code with which the task was begun, else the type's own. A sync
-    handler and `cpu=True` run in a thread here, not in a process of their own. Raises UnknownType,
-    ValueError for a version that the type does not accept, and Invalid, whose message names each
-    field at fault.
+    the outcome is Waiting. Children run at once, one attempt each, with the handlers of `app`.
+    `version` is that of the code with which the task was begun, else the type's own. A sync handler
+    and `cpu=True` run in a thread here, not in a process of their own. `task_id` is a new one
+    unless given; a replay of a run by hand takes that run's, which its children's ids come from as
+    well. Raises UnknownType, ValueError for a version that the type does not accept, and Invalid,
+    whose message names each field at fault.
     """
     task_type = app.get(type)
     begun_with = task_type.versions[0] if version is None else version
     if begun_with not in task_type.versions:
         raise ValueError(f"{type} does not accept version {begun_with}; name it in accepts=.")
+    task_id = task_id or str(uuid7())
     with TemporaryDirectory(prefix="stagepost-") as folder:
         files = _files(uploads or {}, Path(folder))
         records = {key: _record(key, path) for key, path in files.items()}
@@ -99,8 +103,9 @@ async def run_task(
             signals,
             skip_time=skip_time,
             run_child=_children_of(app, files),
+            task_id=task_id,
         )
-        claim = _claim(task_type, text, attempt, len(journal.steps))
+        claim = _claim(task_id, task_type, text, attempt, len(journal.steps))
         claim = claim._replace(code_version=begun_with)
         running = asyncio.create_task(_attempt(task_type, claim, journal), name=f"run of {type}")
         outcome, error = await running
@@ -117,12 +122,13 @@ async def run_task(
         journal.artifacts,
         journal.now / 1000,
         journal.units,
+        task_id,
     )
 
 
 def _children_of(app: App, uploads: Mapping[str, Path]) -> RunChild:
     async def run_child(task_id: str, place: int, name: str, text: str) -> ChildRecord:
-        run = await run_task(app, name, from_json(text), uploads=uploads)
+        run = await run_task(app, name, from_json(text), uploads=uploads, task_id=task_id)
         if isinstance(run.outcome, Succeeded):
             result = run.outcome.result
             return ChildRecord(place, task_id, Status.COMPLETED, result, None, None)
@@ -241,9 +247,9 @@ def _record(key: str, path: Path) -> UploadRecord:
     return UploadRecord(key, "test", key, media_type, len(content), digest)
 
 
-def _claim(task_type: TaskType, text: str, attempt: int, saved_steps: int) -> Claimed:
+def _claim(task_id: str, task_type: TaskType, text: str, attempt: int, saved_steps: int) -> Claimed:
     return Claimed(
-        task_id=str(uuid7()),
+        task_id=task_id,
         fence=attempt,
         lease_id=str(uuid7()),
         tenant="test",

@@ -1,0 +1,1 @@
+"""Recipes that run: one module each, with an `app`. README.md lists them."""
