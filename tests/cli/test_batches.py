@@ -49,3 +49,14 @@ def test_a_submit_says_how_to_watch_and_what_is_wrong(
     assert run(["batches", "submit", "say", str(tmp_path / "nowhere")]) == 2
     assert "There is no file" in capsys.readouterr().err
     assert asked.get("/api/v1/batches/nothing").status_code == 404
+
+
+def test_a_result_of_many_values_is_shown_on_one_line(
+    asked: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "walks.jsonl"
+    file.write_text(json.dumps({"folder": str(tmp_path), "steps": 2}))
+    assert run(["batches", "submit", "walk", str(file), "--watch", "--json"]) == 0
+    status = json.loads(capsys.readouterr().out)
+    assert run(["batches", "show", status["taskId"]]) == 0
+    assert re.search(r"COMPLETED.*\[0, 1\]", capsys.readouterr().out)

@@ -153,4 +153,4 @@ def _outcome(child: "Child") -> str:
         return child["errorMessage"] or ""
     if "resultUrl" in child:
         return f"{child['resultBytes']} bytes"
-    return json_text(child["result"])[:_SHOWN]
+    return json_text(child["result"], indent=None)[:_SHOWN]

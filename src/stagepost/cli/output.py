@@ -88,9 +88,9 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json_text(value) + "\n")
 
 
-def json_text(value: Any) -> str:
-    """JSON in which no character is left that a terminal obeys."""
-    text = json.dumps(value, ensure_ascii=False, indent=2)
+def json_text(value: Any, *, indent: int | None = 2) -> str:
+    """JSON in which no character is left that a terminal obeys; on one line without an indent."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
     return _OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
