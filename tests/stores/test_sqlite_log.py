@@ -1,6 +1,7 @@
 """The write-ahead log stays short, and nobody waits for it to be shortened."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -112,3 +113,24 @@ async def test_moving_the_log_loses_nothing(world: World) -> None:
     assert len(tasks) == 600
     await world.reopen()
     assert await world.store.find(EVERYBODY, Filter(limit=10_000)) == tasks
+
+
+async def test_closing_in_the_middle_of_a_checkpoint_ends_its_thread(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(world.store, SqliteStore)
+    watcher = world.store._checkpointer
+    begun, may_end = threading.Event(), threading.Event()
+
+    def checkpoint(_connection: apsw.Connection, _mode: str) -> None:
+        begun.set()
+        assert may_end.wait(60)
+
+    monkeypatch.setattr(watcher, "_checkpoint", checkpoint)
+    watcher._wanted.set()
+    await asyncio.to_thread(begun.wait, 60)
+    closing = asyncio.create_task(world.store.close(), name="close")
+    await until(lambda: watcher._closing)
+    may_end.set()
+    await closing
+    assert not watcher._thread.is_alive()

@@ -73,7 +73,8 @@ class Checkpointer:
 
     def _run(self) -> None:
         connection: apsw.Connection | None = None
-        while True:
+        # Closing wakes it as well, and may do so during a checkpoint, whose end clears the event.
+        while not self._closing:
             self._wanted.wait()
             if self._closing:
                 break
