@@ -11,7 +11,7 @@ from stagepost.client import Caller
 from stagepost.records import Scope
 from stagepost.web import bootstrap
 from stagepost.web.keyring import hash_of, new_text
-from stagepost.web.roles import ROLES, Role, highest
+from stagepost.web.roles import ROLES, SHARED, Role, highest
 from web.kit import API, BASE, Engine, engine_in, http, settings_for
 
 ACME = Caller("acme", "ann", Scope("acme"))
@@ -39,7 +39,7 @@ def concrete(path: str) -> str:
 class TestRoles:
     @pytest.mark.parametrize("role", list(Role))
     async def test_each_route_by_each_role(self, keyed: Engine, role: Role) -> None:
-        headers = await keyed.key(role.word)
+        headers = await keyed.key(role.word, tenant="default")
         async with http(keyed) as client:
             for method, path, least in PROTECTED:
                 response = await client.request(method, concrete(path), headers=headers)
@@ -48,6 +48,19 @@ class TestRoles:
                 if not allowed:
                     assert response.json()["type"] == "urn:stagepost:problem:forbidden"
                     assert least.word in response.json()["detail"]
+
+    async def test_what_all_tenants_share_is_changed_by_the_first_tenant_alone(
+        self, keyed: Engine
+    ) -> None:
+        headers = await keyed.key("admin", tenant="acme")
+        async with http(keyed) as client:
+            for method, path, _ in PROTECTED:
+                response = await client.request(method, concrete(path), headers=headers)
+                refused = response.status_code == 403
+                assert refused is ((method, path) in SHARED), (method, path, response.text)
+                if refused:
+                    assert "the tenant default" in response.json()["detail"]
+        assert len(SHARED) >= 11
 
     @pytest.mark.parametrize(
         "headers",

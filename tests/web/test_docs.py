@@ -10,7 +10,7 @@ from stagepost.web.limits import SLOWEST
 from stagepost.web.metrics import TABLE
 from stagepost.web.options import NAMES
 from stagepost.web.problems import Kind
-from stagepost.web.roles import ROLES
+from stagepost.web.roles import ROLES, SHARED, Role
 
 DOCS = Path(__file__).parents[2] / "docs"
 API = (DOCS / "http-api.md").read_text()
@@ -26,11 +26,16 @@ def rows(name: str, columns: int) -> list[tuple[str, ...]]:
     return found
 
 
+def cell(role: Role | None, *, shared: bool) -> str:
+    word = "-" if role is None else role.word
+    return f"{word}`, first tenant" if shared else word
+
+
 def test_the_table_of_roles_is_the_codes() -> None:
     shown = {cells for cells in rows("roles.md", 2) if " /" in cells[0]}
 
     assert shown == {
-        (f"{method} {path}", "-" if role is None else role.word)
+        (f"{method} {path}", cell(role, shared=(method, path) in SHARED))
         for (method, path), role in ROLES.items()
     }
 

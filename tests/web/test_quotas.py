@@ -76,7 +76,7 @@ async def test_more_tenants_than_are_read_at_once_are_refused(
     assert refused.status_code == 409
 
 
-async def test_a_key_acts_for_its_own_tenant(keyed: Engine) -> None:
+async def test_a_further_tenants_key_sees_its_own_and_changes_none(keyed: Engine) -> None:
     for tenant in ("acme", "other"):
         await keyed.store.quotas.set(Quota(tenant, 5))
     headers = await keyed.key("admin", tenant="acme")
@@ -84,15 +84,22 @@ async def test_a_key_acts_for_its_own_tenant(keyed: Engine) -> None:
         client.headers.update(headers)
         listed = (await client.get(f"{API}/quotas")).json()
         assert listed == {"items": [{"tenant": "acme", "maxQueued": 5}], "next": None}
-        put = await client.put(f"{API}/tenants/acme/quotas", json={"maxQueued": 7})
-        assert put.json()["maxQueued"] == 7
-        other = f"{API}/tenants/other/quotas"
-        answers = [
-            await client.get(other),
-            await client.put(other, json={"maxQueued": 7}),
-            await client.delete(other),
+        seen = (await client.get(f"{API}/tenants/acme/quotas")).json()
+        assert seen["maxQueued"] == 5
+        assert (await client.get(f"{API}/tenants/other/quotas")).status_code == 404
+        for tenant in ("acme", "other"):
+            path = f"{API}/tenants/{tenant}/quotas"
+            assert (await client.put(path, json={"maxQueued": 7})).status_code == 403
+            assert (await client.delete(path)).status_code == 403
+    assert (await keyed.store.quotas.get("acme")).quota.max_queued == 5
+
+
+async def test_a_key_of_the_first_tenant_sets_everybodys(keyed: Engine) -> None:
+    async with http(keyed) as client:
+        client.headers.update(await keyed.key("admin", tenant="default"))
+        path = f"{API}/tenants/acme/quotas"
+        assert (await client.put(path, json={"maxQueued": 7})).json()["maxQueued"] == 7
+        assert (await client.get(f"{API}/quotas")).json()["items"] == [
+            {"tenant": "acme", "maxQueued": 7}
         ]
-        assert [answer.status_code for answer in answers] == [403] * 3
-        assert (await client.delete(f"{API}/tenants/acme/quotas")).status_code == 204
-        assert (await client.get(f"{API}/quotas")).json()["items"] == []
-    assert (await keyed.store.quotas.get("other")).quota.max_queued == 5
+        assert (await client.delete(path)).status_code == 204

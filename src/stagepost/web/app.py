@@ -36,7 +36,7 @@ from stagepost.web.parts import Parts
 from stagepost.web.problems import Disconnected, Fault, Kind, Problem, pointer, problem_of, sentence
 from stagepost.web.quotas import QuotaRoutes
 from stagepost.web.redrives import RedriveRoutes
-from stagepost.web.roles import ROLES
+from stagepost.web.roles import ROLES, SHARED
 from stagepost.web.rules import RuleRoutes
 from stagepost.web.schedules import ScheduleRoutes
 from stagepost.web.shared_limits import SharedLimitRoutes
@@ -126,7 +126,8 @@ def _add(app: FastAPI, operation: Operation, door: Door) -> None:
     method, path = operation.method, operation.path
     # An artifact's name may have slashes in it; in tables and documents it is just {name}.
     route = path.replace(":path}", "}")
-    guards = [Depends(door.requires(ROLES[method, route], route))]
+    of_all = (method, route) in SHARED
+    guards = [Depends(door.requires(ROLES[method, route], route, for_all=of_all))]
     if "query" not in signature(operation.endpoint).parameters:
         guards.append(Depends(_no_parameters))
     body = request_body_of(operation)

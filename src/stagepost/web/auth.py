@@ -15,7 +15,7 @@ from stagepost.settings import Settings, is_loopback
 from stagepost.web.exchange import ANYBODY_HERE, Identity, exchange_of
 from stagepost.web.keyring import Keyring
 from stagepost.web.problems import Kind, Problem
-from stagepost.web.roles import Role, highest
+from stagepost.web.roles import FIRST_TENANT, Role, highest
 
 KEY_USER: Final = "key:"
 """The user of a key that is bound to none is this and the key's name; no bound user starts so."""
@@ -54,11 +54,19 @@ class Door:
         if foreign or _sent_by_another_site(headers):
             raise Problem(Kind.FORBIDDEN, "Pages of other sites can't use this server.")
 
-    def requires(self, role: Role | None, route: str) -> Callable[[Request], Awaitable[None]]:
-        """A dependency that lets in whoever has the role."""
+    def requires(
+        self, role: Role | None, route: str, *, for_all: bool
+    ) -> Callable[[Request], Awaitable[None]]:
+        """A dependency that lets in whoever has the role, and may act for all where that is so."""
 
         async def enter(request: Request) -> None:
-            await self.enter(request.scope, role, route)
+            identity = await self.enter(request.scope, role, route)
+            if for_all and not identity.acts_for_all:
+                raise Problem(
+                    Kind.FORBIDDEN,
+                    "This changes what all tenants share: it takes a key of the tenant "
+                    f"{FIRST_TENANT}, or the local mode.",
+                )
 
         return enter
 

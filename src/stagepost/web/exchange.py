@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from stagepost.client import LOCAL, Caller
 from stagepost.records import Scope
-from stagepost.web.roles import Role
+from stagepost.web.roles import FIRST_TENANT, Role
 
 _TRACEPARENT: Final = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?")
 _KEY: Final = "stagepost"
@@ -22,6 +22,11 @@ class Identity:
     by_id: Scope
     role: Role
     key_hash: str | None = None
+
+    @property
+    def acts_for_all(self) -> bool:
+        """Whether it may change what tenants share: on the machine itself, or by an own key."""
+        return self.key_hash is None or self.caller.tenant == FIRST_TENANT
 
 
 ANYBODY_HERE: Final = Identity(LOCAL, Scope(None), Role.ADMIN)

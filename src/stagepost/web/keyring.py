@@ -19,12 +19,11 @@ from stagepost.errors import Conflict
 from stagepost.records import ApiKey
 from stagepost.settings import Settings
 from stagepost.store import Store
-from stagepost.web.roles import Role
+from stagepost.web.roles import FIRST_TENANT, Role
 
 _TEXT: Final = re.compile(r"sp_live_[A-Za-z0-9_-]{32,128}")
 _FRESH: Final = 1.0  # seconds for which a found key is believed; with the sweep of streams, under 2
 _REMEMBERED: Final = 10_000
-_FIRST_TENANT: Final = "default"
 
 
 def new_text() -> str:
@@ -94,7 +93,7 @@ async def bootstrap(store: Store, settings: Settings) -> str | None:
             'STAGEPOST_BOOTSTRAP_KEY is no key: write "sp_live_" and 32 to 128 random letters, '
             'digits, "-" or "_".'
         )
-    key = api_key(text, name="bootstrap", tenant=_FIRST_TENANT, roles=[Role.ADMIN.word])
+    key = api_key(text, name="bootstrap", tenant=FIRST_TENANT, roles=[Role.ADMIN.word])
     try:
         await store.add_key(key)
     except Conflict:

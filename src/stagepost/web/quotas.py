@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from typing_extensions import TypedDict
 
+from stagepost.errors import NotFound
 from stagepost.quota import Backlog, Quota
 from stagepost.web import shapes
 from stagepost.web.answers import (
@@ -22,7 +23,7 @@ from stagepost.web.answers import (
 )
 from stagepost.web.limits import read_json
 from stagepost.web.parts import Parts
-from stagepost.web.problems import Kind, Problem, invalid
+from stagepost.web.problems import invalid
 from stagepost.web.schemas import Listed
 
 _PATH: Final = "/api/v1/tenants/{tenant}/quotas"
@@ -93,36 +94,32 @@ class QuotaRoutes:
 
     async def get(self, request: Request, tenant: Tenant) -> Response:
         """A tenant's quotas, and how many of its tasks wait."""
-        return answer(_whole(await self._quotas.get(_checked(request, tenant))))
+        if _only_tenant(request) not in {None, _named(tenant)}:
+            raise NotFound(f"There is no tenant {tenant}.")
+        return answer(_whole(await self._quotas.get(tenant)))
 
     async def set(self, request: Request, tenant: Tenant) -> Response:
         """Give a tenant quotas of its own; they count within a second."""
         body = validated(QuotasBody, await read_json(request, self._limits))
-        await self._quotas.set(Quota(_checked(request, tenant), body.max_queued))
+        await self._quotas.set(Quota(_named(tenant), body.max_queued))
         return answer(_whole(await self._quotas.get(tenant)))
 
-    async def unset(self, request: Request, tenant: Tenant) -> Response:
+    async def unset(self, tenant: Tenant) -> Response:
         """Let the default quotas count for a tenant again."""
-        await self._quotas.unset(_checked(request, tenant))
+        await self._quotas.unset(_named(tenant))
         return Response(status_code=204)
 
 
 def _only_tenant(request: Request) -> str | None:
-    """The tenant that the caller is bound to; None for the local mode, which acts for all."""
+    """The tenant whose quotas alone the caller sees; None for who sees all."""
     identity = identity_of(request)
-    return None if identity.key_hash is None else identity.caller.tenant
+    return None if identity.acts_for_all else identity.caller.tenant
 
 
-def _checked(request: Request, tenant: str) -> str:
+def _named(tenant: str) -> str:
     if not tenant.isprintable() or tenant.strip() != tenant:
         raise invalid(
             "A tenant's name is printable, without a space around it.", parameter="tenant"
-        )
-    if _only_tenant(request) not in {None, tenant}:
-        raise Problem(
-            Kind.FORBIDDEN,
-            "This key acts for its own tenant alone; the local mode does for all: see the section "
-            "on tenants in docs/http-api.md.",
         )
     return tenant
 

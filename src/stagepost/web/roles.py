@@ -95,3 +95,14 @@ ROLES: Final[Mapping[tuple[str, str], Role | None]] = {
     ("DELETE", "/api/v1/keys/{key_id}"): Role.ADMIN,
 }
 """Each route's least role; None: open to all. A route that is not here can't be served."""
+
+SHARED: Final = frozenset(
+    (method, path)
+    for method, path in ROLES
+    if method in {"PUT", "POST", "DELETE"}
+    and path.startswith(("/api/v1/lanes", "/api/v1/types", "/api/v1/limits", "/api/v1/tenants"))
+)
+"""Routes that change what all tenants share, or how much of it one of them has."""
+
+FIRST_TENANT: Final = "default"
+"""The tenant of an installation's first key, whose keys act for all of it."""

@@ -23,14 +23,12 @@ from stagepost.web.answers import (
 )
 from stagepost.web.limits import read_json
 from stagepost.web.parts import Parts
-from stagepost.web.problems import Kind, Problem
 from stagepost.web.schemas import LaneRule, Listed, TenantRule, TypeRule
 
 _LANE: Final = "/api/v1/lanes/{lane}"
 _TYPE: Final = "/api/v1/types/{type}"
 _TENANT: Final = "/api/v1/tenants/{tenant}"
 _LONGEST_TENANT: Final = 128
-_OPERATOR: Final = "default"
 """The tenant of the key that a store's first start prints."""
 
 
@@ -119,7 +117,7 @@ class RuleRoutes:
 
     async def tenants(self, request: Request, query: Annotated[Page, Query()]) -> Response:
         """The tenants for which something was set; a further tenant's key sees its own alone."""
-        if not _of_operator(request):
+        if not identity_of(request).acts_for_all:
             own = await self._rules.get(RuleKind.TENANT, identity_of(request).caller.tenant)
             return answer(shapes.page([] if own.silent else [_tenant(own)], None))
         found = await self._rules.find(RuleKind.TENANT, query.after or "", query.limit + 1)
@@ -130,7 +128,7 @@ class RuleRoutes:
     async def tenant(self, request: Request, tenant: str) -> Response:
         """What holds for a tenant, whether anything was set or not."""
         name = _tenant_name(tenant)
-        if not _of_operator(request) and name != identity_of(request).caller.tenant:
+        if not identity_of(request).acts_for_all and name != identity_of(request).caller.tenant:
             raise NotFound(f"There is no tenant {name}.")
         return answer(_tenant(await self._rules.get(RuleKind.TENANT, name)))
 
@@ -138,12 +136,6 @@ class RuleRoutes:
         """Set a tenant's share of the lanes, and how many of its tasks run at once."""
         name = _tenant_name(tenant)
         body = validated(TenantBody, await read_json(request, self._parts.settings.limits))
-        if not _of_operator(request):
-            # Else a tenant could give itself a larger share than the others'.
-            raise Problem(
-                Kind.FORBIDDEN,
-                f"A tenant's share is set by a key of the tenant {_OPERATOR}, or in local mode.",
-            )
         rule = Rule(RuleKind.TENANT, name, body.weight, body.concurrency, body.key_concurrency)
         return answer(_tenant(await self._rules.put(rule)))
 
@@ -191,12 +183,6 @@ def _posts(path: str, endpoint: object, shape: object) -> Operation:
         answers={200: shape},
         problems=(404, 503),
     )
-
-
-def _of_operator(request: Request) -> bool:
-    """Whether whoever runs the installation asks: on the machine itself, or by its first key."""
-    identity = identity_of(request)
-    return identity.key_hash is None or identity.caller.tenant == _OPERATOR
 
 
 def _tenant_name(tenant: str) -> str:
