@@ -9,7 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from stagepost.errors import Conflict, LimiterUnavailable, StoreUnavailable
 from stagepost.logs import JsonFormatter, LogLines, TextFormatter
+from stagepost.outages import SeldomTold
 from stagepost.settings import LogStyle
 
 
@@ -98,3 +100,36 @@ def test_a_wrong_log_call_harms_nobody(capsys: pytest.CaptureFixture[str]) -> No
     logging.getLogger("stagepost").info("%d", "no number")
     lines.close()
     assert "--- Logging error ---" in capsys.readouterr().err
+
+
+def away(message: str, *args: object, after: float = 0.0) -> logging.LogRecord:
+    made = record(message, *args, StoreUnavailable("It is away."))
+    made.created += after
+    return made
+
+
+def test_of_what_an_outage_makes_all_say_again_a_line_a_minute_is_told() -> None:
+    seldom = SeldomTold()
+    lines = [away("%d writes were refused: %s", each, after=each / 100) for each in range(500)]
+    assert [seldom.filter(each) for each in lines] == [True] + [False] * 499
+    later = away("%d writes were refused: %s", 7, after=61)
+    assert seldom.filter(later)
+    assert later.getMessage() == "7 writes were refused: It is away. (499 more like it since)"
+    assert seldom.filter(away("a heartbeat was not taken: %s", after=61))
+
+
+def test_all_else_is_told_each_time() -> None:
+    seldom = SeldomTold()
+    assert all(seldom.filter(record("task %s failed", each)) for each in range(10))
+    assert all(seldom.filter(record("refused: %s", Conflict("no"))) for _ in range(10))
+
+
+@pytest.mark.usefixtures("_logging_restored")
+def test_the_logging_of_a_process_keeps_to_it() -> None:
+    stream = io.StringIO()
+    lines = LogLines(LogStyle(form="text", level="info"), stream)
+    lines.start()
+    for _ in range(100):
+        logging.getLogger("stagepost.x").warning("no claims: %s", LimiterUnavailable("away"))
+    lines.close()
+    assert stream.getvalue().count("no claims") == 1

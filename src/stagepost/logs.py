@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Final, TextIO
 
 from stagepost.masking import masked
+from stagepost.outages import SeldomTold
 from stagepost.settings import LogStyle
 
 _MOST_WAITING: Final = 10_000  # lines
@@ -97,6 +98,7 @@ def write_directly(style: LogStyle) -> None:
 
 def _take_over(handler: logging.Handler, style: LogStyle) -> None:
     handler.setFormatter(JsonFormatter() if style.form == "json" else TextFormatter())
+    handler.addFilter(SeldomTold())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(style.level.upper())

@@ -1,6 +1,7 @@
 """Connections, made when they are needed and kept for the next."""
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,6 +13,8 @@ import asyncpg
 from stagepost.errors import StoreUnavailable
 from stagepost.stores.postgres import refusals
 from stagepost.stores.postgres.address import Address
+
+_log = logging.getLogger("stagepost.store")
 
 _CONNECT_LIMIT: Final = 5.0  # seconds
 _ANSWER_LIMIT: Final = 40.0  # seconds; the server gives up before, unless the network is dead
@@ -92,6 +95,7 @@ class Connections:
         self._idle: list[Backend] = []
         self._delay = 0.0
         self._not_before = 0.0
+        self._away_since: float | None = None
         self._reason = ""
         self._closed = False
 
@@ -122,6 +126,10 @@ class Connections:
             self._failed(refusals.reason(error))
             raise StoreUnavailable(self._reason) from error
         self._delay = 0.0
+        if self._away_since is not None:
+            away = time.monotonic() - self._away_since
+            self._away_since = None
+            _log.warning("the database answers again, after %.1f s", away)
         return backend
 
     def give(self, backend: Backend) -> None:
@@ -133,6 +141,7 @@ class Connections:
 
     def _failed(self, reason: str) -> None:
         self._reason = reason
+        self._away_since = self._away_since or time.monotonic()
         self._delay = min(max(_FIRST_DELAY, self._delay * 2), _LONGEST_DELAY)
         self._not_before = time.monotonic() + self._delay
 

@@ -170,7 +170,9 @@ class Lane:
 def _refused(batch: Sequence[Intent], error: Exception) -> Results:
     told = refusals.refusal(error)
     if isinstance(told, StoreUnavailable):
-        _log.error("%d writes were refused: %s", len(batch), told, exc_info=error)
+        # Of a server that is away no traceback tells more.
+        cause = None if error is told or refusals.is_lost(error) else error
+        _log.error("%d writes were refused: %s", len(batch), told, exc_info=cause)
     # An exception for each, since whoever raises one hangs its own traceback on it.
     return [(intent, _copy(told)) for intent in batch]
 
