@@ -88,6 +88,11 @@ class Server:
         return self.process.wait(LONGEST)
 
 
+def _on(store: str) -> dict[str, str]:
+    """What must be longer on PostgreSQL."""
+    return {"STAGEPOST_LEASE": "5"} if store.startswith("postgresql") else {}
+
+
 @contextlib.contextmanager
 def serving(folder: Path, *words: str, cwd: Path = APPS, **more: str) -> Iterator[Server]:
     """A process of any serving command, which is gone when the context ends."""
@@ -96,7 +101,7 @@ def serving(folder: Path, *words: str, cwd: Path = APPS, **more: str) -> Iterato
         process = subprocess.Popen(
             [STAGEPOST, *words],
             cwd=cwd,
-            env=environment(**{**QUICK, **more}),
+            env=environment(**{**QUICK, **_on(more.get("STAGEPOST_STORE", "")), **more}),
             stdout=out,
             stderr=err,
         )

@@ -42,7 +42,7 @@ class Fleet:
             STAGEPOST_STORE=self.store,
             STAGEPOST_BLOBS=self.blobs.as_uri(),
             cwd=APPS,
-            **{"STAGEPOST_LEASE": "5", **more},
+            **more,
         )
 
     def worker(self, *words: str, **more: str) -> AbstractContextManager[Server]:

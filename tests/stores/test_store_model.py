@@ -7,7 +7,7 @@ import asyncio
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -52,14 +52,22 @@ def postgres_of(request: pytest.FixtureRequest) -> tuple[Opener, Crash]:
     return worlds.open, crash
 
 
-STORES: dict[str, Callable[[pytest.FixtureRequest], tuple[Opener, Crash]]] = {
-    "sqlite": lambda _: (open_sqlite, crash_sqlite),
-    "postgres": postgres_of,
+class StoreKind(NamedTuple):
+    """A store, how it crashes, and what the model has to know of it."""
+
+    open: Opener
+    crash: Crash
+    looks_commit: bool
+
+
+STORES: dict[str, Callable[[pytest.FixtureRequest], StoreKind]] = {
+    "sqlite": lambda _: StoreKind(open_sqlite, crash_sqlite, looks_commit=False),
+    "postgres": lambda request: StoreKind(*postgres_of(request), looks_commit=True),
 }
 
 
 @pytest.fixture(params=STORES)
-def tested(request: pytest.FixtureRequest) -> tuple[Opener, Crash]:
+def tested(request: pytest.FixtureRequest) -> StoreKind:
     return STORES[request.param](request)
 
 
@@ -104,6 +112,15 @@ _tasks = st.fixed_dictionaries(
         ),
     },
 )
+_late_ones = st.fixed_dictionaries(
+    {"tenant": st.sampled_from(["acme", "bolt", "crane"])},
+    optional={
+        "deadline": st.just(1_000),
+        "lane": st.just("batch"),
+        "concurrency_key": st.sampled_from(["k", "l"]),
+        "priority": st.just(5),
+    },
+)
 _bursts = st.fixed_dictionaries(
     {
         "unique_key": st.sampled_from(["a", "b"]),
@@ -146,6 +163,15 @@ _weighted = [
     (4, _cause("submit", st.integers(1, 2), _tasks | st.just({}))),
     (2, _cause("submit", st.integers(1, 2), _bursts)),
     (3, _cause("claim", st.integers(0, 2), st.integers(1, 4))),
+    (
+        2,
+        _cause(
+            "come_too_late",
+            _which,
+            st.lists(_late_ones, min_size=2, max_size=6),
+            st.integers(1, 3),
+        ),
+    ),
     (10, _cause("go_on", _which)),
     (6, _cause("settle", _which, st.lists(going_on, min_size=1, max_size=3), _percent)),
     (3, _cause("settle", _which, st.just([succeeded()] * 2), _percent)),
@@ -182,21 +208,20 @@ histories = st.lists(causes, min_size=15, max_size=40)
 
 
 @pytest.mark.timeout(3_600)
-def test_a_store_and_the_model_agree_after_every_verb(tested: tuple[Opener, Crash]) -> None:
-    open_store, crash = tested
+def test_a_store_and_the_model_agree_after_every_verb(tested: StoreKind) -> None:
     seen = Counter[str]()
 
     async def live(history: list[Cause]) -> None:
         with quick_folder() as folder:
-            async with a_world(open_store, folder / "data") as world:
-                twins = Twins(world, crash)
+            async with a_world(tested.open, folder / "data") as world:
+                twins = Twins(world, tested.crash, looks_commit=tested.looks_commit)
                 await twins.run(history)
         seen.update(what_became_of(twins.model.families))
         seen.update(task.status for task in twins.model.tasks.values())
         seen["gone"] += len(twins.model.gone)
         seen.update(event.kind for events in twins.model.events.values() for event in events)
 
-    @settings(max_examples=2 * settings.get_profile("stagepost").max_examples)
+    @settings(max_examples=5 * settings.get_profile("stagepost").max_examples)
     @given(histories)
     def run(history: list[Cause]) -> None:
         note_it(repr(history))

@@ -4,7 +4,8 @@ What a real store answers and keeps is compared with this after every verb.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 from stagepost import lifecycle
@@ -83,6 +84,9 @@ class Model:
     told: Counter[str] = field(default_factory=Counter)
     """How many events each task has had, also those that were taken away."""
     gone: set[str] = field(default_factory=set)
+    turns: dict[str, LaneTurns] = field(default_factory=dict)
+    looks_commit: bool = False
+    """Whether each look of a claim is a transaction of its own, so that others come between."""
     now: int = 0
 
     def pool(self, lane: str) -> list[Task]:
@@ -201,31 +205,43 @@ class Model:
         lane = task.lane if replayed else ""
         return Submitted(task_id, task.status, task.created_at, replayed, lane)
 
-    def claim(self, demand: Demand, turns: LaneTurns) -> list[str]:
-        """The ids that a claim must answer, in their order; see `claimed`."""
-        in_time: list[str] = []
-        for _ in range(_TRIES):
-            offered = {
-                lane: [task for task in self.pool(lane) if _is_for(task, demand)]
-                for lane in turns.lanes
-            }
-            cut = {lane: self.fair(lane, tasks)[: demand.slots] for lane, tasks in offered.items()}
-            chosen = turns.choose(cut, demand.slots)
-            for lane, tasks in offered.items():
-                taken = [task for task in chosen if task.lane == lane]
-                self.give_turns(lane, len(self.by_tenant(tasks)) > 1, taken)
-                in_order = iter(sorted(taken, key=self.pool(lane).index))
-                chosen = [next(in_order) if task.lane == lane else task for task in chosen]
-            for task in chosen:
-                if task.deadline <= self.now:
-                    self._apply(lifecycle.expired(task, self.now))
-            self.hand_over()
-            in_time = [task.id for task in chosen if task.deadline > self.now]
-            if in_time or not chosen:
-                break
-        # Parents of what was too late are told once the claim is over.
-        self._tell_parents()
-        return in_time
+    def claims(self, demand: Demand, rounds: int = _TRIES) -> Iterator[tuple[list[str], "Model"]]:
+        """What a claim may answer, in its order, each with the model as it is then; see `claimed`.
+
+        There is more than one answer only where a parent hears between two looks of the claim that
+        the child was too late. This model is used up.
+        """
+        chosen = self._choose(demand)
+        in_time = [task.id for task in chosen if task.deadline > self.now]
+        if in_time or not chosen or rounds == 1:
+            self._tell_parents()
+            yield in_time, self
+            return
+        if self.looks_commit and self.families.untold:
+            heard = deepcopy(self)
+            heard._tell_parents()
+            yield from heard.claims(demand, rounds - 1)
+        yield from self.claims(demand, rounds - 1)
+
+    def _choose(self, demand: Demand) -> list[Task]:
+        """What one look of a claim finds; what is too late of it is dead-lettered."""
+        turns = self.turns[demand.worker_id]
+        offered = {
+            lane: [task for task in self.pool(lane) if _is_for(task, demand)]
+            for lane in turns.lanes
+        }
+        cut = {lane: self.fair(lane, tasks)[: demand.slots] for lane, tasks in offered.items()}
+        chosen = turns.choose(cut, demand.slots)
+        for lane, tasks in offered.items():
+            taken = [task for task in chosen if task.lane == lane]
+            self.give_turns(lane, len(self.by_tenant(tasks)) > 1, taken)
+            in_order = iter(sorted(taken, key=self.pool(lane).index))
+            chosen = [next(in_order) if task.lane == lane else task for task in chosen]
+        for task in chosen:
+            if task.deadline <= self.now:
+                self._apply(lifecycle.expired(task, self.now))
+        self.hand_over()
+        return chosen
 
     def claimed(self, lease: Lease, demand: Demand) -> None:
         """A task was claimed under this lease."""

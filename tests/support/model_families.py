@@ -76,6 +76,11 @@ class Families:
         )
         self._told.append(task.batch_id)
 
+    @property
+    def untold(self) -> bool:
+        """Whether parents have something to hear."""
+        return bool(self._told)
+
     def told(self) -> list[Batch]:
         """The batches whose parents have something to hear."""
         told, self._told = dict.fromkeys(self._told), []

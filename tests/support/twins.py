@@ -12,7 +12,7 @@ from stagepost.choice import LaneTurns
 from stagepost.errors import Gone, IdempotencyMismatch
 from stagepost.mass import Kind, MassChange
 from stagepost.outcome import Outcome, Waiting
-from stagepost.records import Checkpoint, Filter, ProgressNote, Resume
+from stagepost.records import Checkpoint, Demand, Filter, ProgressNote, Resume
 from stagepost.retention import Erasure
 from stagepost.signals import NewWait, Signal
 from stagepost.task import SETTLED, CancelRequest, Lease, Status
@@ -50,11 +50,11 @@ class Cause:
 class Twins:
     """The causes. A number picks a task among those there are."""
 
-    def __init__(self, world: World, crash: Crash) -> None:
+    def __init__(self, world: World, crash: Crash, *, looks_commit: bool) -> None:
         self.world = world
-        self.model = Model()
+        self.model = Model(looks_commit=looks_commit)
         self._crash = crash
-        self._hands: list[tuple[Hand, LaneTurns]] = []
+        self._hands: list[Hand] = []
         self._leases: list[Lease] = []
 
     async def run(self, causes: Sequence[Cause]) -> None:
@@ -62,13 +62,14 @@ class Twins:
         for cause in causes:
             self.model.now = max(self.model.now, self.world.clock.now())
             await getattr(self, cause.name)(*cause.arguments)
-            if self.model.families.all:
-                await self.let_families_know()
+            await self.let_families_know()
             await self.compare()
         await self.compare_details()
 
     async def let_families_know(self) -> None:
         """Let the notes of children be worked off; another loop may be at it, so wait for it."""
+        if not self.model.families.all:
+            return
         limit = time.monotonic() + 10
         await let_wake(self.world)
         while time.monotonic() < limit:
@@ -145,10 +146,12 @@ class Twins:
                 assert isinstance(answer, IdempotencyMismatch)
 
     async def claim(self, which: int, slots: int) -> None:
-        hand, turns = await self.hand(which)
+        hand = await self.hand(which)
+        # Whether a parent is ready would else depend on who is quicker, it or this claim.
+        await self.let_families_know()
         wanted = demand(hand, slots)
         claims = await self.world.store.claim(wanted)
-        assert [claimed.task_id for claimed in claims] == self.model.claim(wanted, turns)
+        self.model = self.model_after(wanted, [claimed.task_id for claimed in claims])
         for claimed in claims:
             self.model.claimed(claimed.lease, wanted)
             self._leases.append(claimed.lease)
@@ -162,16 +165,33 @@ class Twins:
                 self.model.now - (task.started_at or 0),
             )  # fmt: skip
 
-    async def hand(self, which: int) -> tuple[Hand, LaneTurns]:
+    def model_after(self, wanted: Demand, found: list[str]) -> Model:
+        """The model once a claim has answered so."""
+        others = []
+        for answer, model in self.model.claims(wanted):
+            if answer == found:
+                return model
+            others.append(answer)
+        raise AssertionError(f"{found} were claimed and not {' or '.join(map(str, others))}")
+
+    async def come_too_late(self, which: int, tasks: list[dict[str, Any]], slots: int) -> None:
+        """Some of several tasks are past their deadline when a worker comes to them."""
+        for changes in tasks:
+            await self.submit(1, changes)
+        self.go_to(self.model.now + 1_000)
+        await self.claim(which % 2, slots)
+
+    async def hand(self, which: int) -> Hand:
         """One of a few workers, registered anew if it was rescued."""
-        alive = [pair for pair in self._hands if pair[0].id in self.model.beats]
+        alive = [hand for hand in self._hands if hand.id in self.model.beats]
         if which < len(alive):
             return alive[which]
         versions = {"review": VERSIONS[len(self._hands) % len(VERSIONS)]}
-        pair = (await self.world.worker(versions=versions), LaneTurns(LANES))
-        self._hands.append(pair)
-        self.model.beats[pair[0].id] = self.model.now
-        return pair
+        hand = await self.world.worker(versions=versions)
+        self._hands.append(hand)
+        self.model.turns[hand.id] = LaneTurns(LANES)
+        self.model.beats[hand.id] = self.model.now
+        return hand
 
     async def settle(self, which: int, outcomes: list[Outcome], percent: int | None) -> None:
         """Ends of several claims at once; each lease may be stale."""
@@ -394,7 +414,7 @@ class Twins:
         self.world.clock.advance(seconds)
 
     async def beat(self, which: int) -> None:
-        hand, _ = await self.hand(which)
+        hand = await self.hand(which)
         beat = await self.world.store.beat(hand.id, "running")
         self.model.beats[hand.id] = self.model.now
         asked = {

@@ -5,8 +5,9 @@ from collections import Counter
 
 import pytest
 
-from stagepost.records import Claimed
+from stagepost.records import Claimed, Filter, Scope
 from stagepost.rules import Rule, RuleKind
+from stagepost.task import Status
 from support.tasks import succeeded
 from support.world import Hand, World
 
@@ -33,6 +34,38 @@ async def test_a_tenant_with_one_task_is_not_behind_another_ones_backlog(world: 
     assert (await world.view(small)).position == 2
     next_two = [await world.claim(1, by=hand), await world.claim(1, by=hand)]
     assert small in [claim.task_id for claims in next_two for claim in claims]
+
+
+@pytest.mark.parametrize("most", [None, 5])
+async def test_what_is_too_late_costs_its_tenant_turns_within_the_claim(
+    world: World, most: int | None
+) -> None:
+    await world.store.rules.put(Rule(RuleKind.TYPE, "review", concurrency=most))
+    await fill(world, 40, tenant="acme", deadline=world.clock.now() + 5_000)
+    await fill(world, 1, tenant="acme")
+    waits = await world.submit(tenant="bolt")
+    world.clock.advance(5)
+    hand = await world.worker()
+    (claimed,) = await world.claim(1, by=hand)
+    assert claimed.task_id == waits
+    late = await world.store.find(Scope("acme"), Filter(statuses=(Status.DEAD_LETTER,)))
+    assert len(late) == 1
+
+
+async def test_a_tenant_alone_in_its_lane_pays_for_no_turns_though_another_is_shared(
+    world: World,
+) -> None:
+    # While it is alone, what it takes costs nothing: when another comes it is not behind.
+    for tenant in ("bolt", "crane"):
+        await world.submit(tenant=tenant, lane="batch")
+    await fill(world, 4, tenant="acme")
+    hand = await world.worker()
+    assert Counter(tenants(await world.claim(6, by=hand))) == {"acme": 4, "bolt": 1, "crane": 1}
+    for tenant in ("acme", "bolt", "acme", "bolt"):
+        await world.submit(tenant=tenant)
+    alone = await world.worker(lanes={"interactive": 1})
+    assert tenants(await world.claim(1, by=alone)) == ["acme"]
+    assert tenants(await world.claim(1, by=alone)) == ["bolt"]
 
 
 async def test_ten_tenants_get_equal_shares_whatever_they_have(world: World) -> None:

@@ -40,7 +40,7 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), chosen AS MATERIALIZED (
         AS w (lane, tenant, type, score, id) CROSS JOIN LATERAL (
             SELECT p.ctid, p.* FROM pool AS p WHERE p.lane = w.lane AND p.tenant = w.tenant
                 AND p.type = w.type AND p.score = w.score AND p.task_id = w.id) AS p
-), {starting.START % "0 AS tenants, 0 AS queues"}"""
+), {starting.START % "0 AS shared, 0 AS queues"}"""
 
 
 async def take(tx: Transaction, demand: Demand, lease_id: str, known: KnownRules) -> list[Any]:

@@ -70,7 +70,8 @@ _CLAIM: Final = (
     _NOW
     + _SHARES
     + starting.START
-    % "(SELECT max(tenants) FROM crowd) AS tenants, (SELECT max(no) FROM queue) AS queues"
+    % """(SELECT array_agg(lane) FROM crowd WHERE tenants > 1) AS shared,
+    (SELECT max(no) FROM queue) AS queues"""
 )
 _OF_LEASE: Final = f"""{changes.LOCKED} t.id = ANY(ARRAY(
         SELECT unnest(tasks) FROM claims WHERE lease_id = $2::uuid))
@@ -101,6 +102,10 @@ async def claim(
         if claimed:
             _announce(tx, claimed)
             return claimed
+        if tx.turns:
+            # What was too late has cost its tenants their turns: the next look begins with others.
+            await advance(tx, tx.turns)
+            tx.turns.clear()
     return ()
 
 
@@ -113,14 +118,14 @@ async def _take(tx: Transaction, demand: Demand, lease_id: str, known: KnownRule
         own_versions(demand),
     )  # fmt: skip
     found = await tx.connection.fetch(_CLAIM, tx.moment.last, *row)
-    now, many, tenants, queues = found[0][:4]
+    now, many, shared, queues = found[0][:4]
     tx.moment.saw(now)
     known.crowded = (queues or 0) >= starting.MOST_QUEUES
     if not many:
         return []
     chosen = _in_turn(demand.turns, found, slots)
-    if (tenants or 0) > 1:
-        tx.turns.update((record[5], record[9]) for record in chosen)
+    if shared:
+        tx.turns.update((record[5], record[9]) for record in chosen if record[5] in shared)
     return chosen
 
 
