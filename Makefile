@@ -7,7 +7,7 @@ BIN := .venv/bin
 FILE ?=
 KILL ?=
 
-.PHONY: help setup demo test chaos check format bench clean
+.PHONY: help setup demo test chaos model check format bench clean
 
 help: ## what can be done here
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -30,6 +30,11 @@ test: setup ## run every test, the real services included
 chaos: setup ## kill the engine at random for a quarter of an hour (CHAOS_TIMES=, CHAOS_SEED=)
 	@CHAOS_TIMES=$${CHAOS_TIMES:-20} CHAOS_SEED=$${CHAOS_SEED:-$$RANDOM} \
 		$(BIN)/python -m pytest tests/chaos --timeout=3600 $(ARGS)
+
+model: setup ## compare each store with the model in 10,000 histories (STAGEPOST_EXAMPLES=20, MODEL_SEED=)
+	@seed=$${MODEL_SEED:-$$RANDOM}; echo "MODEL_SEED=$$seed make model replays these histories"; \
+		STAGEPOST_EXAMPLES=$${STAGEPOST_EXAMPLES:-20} STAGEPOST_SEED=random \
+		$(BIN)/python -m pytest tests/stores/test_store_model.py --hypothesis-seed=$$seed $(ARGS)
 
 check: setup ## format, lint, types, layers
 	@$(BIN)/ruff format --check .

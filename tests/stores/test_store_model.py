@@ -1,6 +1,6 @@
 """Stores do in bulk what `lifecycle` says of one task: histories in any order, compared throughout.
 
-`STAGEPOST_EXAMPLES=50` makes fifty times as many histories.
+`STAGEPOST_EXAMPLES=50` makes fifty times as many histories; `make model` looks for new ones.
 """
 
 import asyncio
@@ -207,7 +207,10 @@ causes = st.integers(0, len(_causes) - 1).flatmap(_causes.__getitem__)
 histories = st.lists(causes, min_size=15, max_size=40)
 
 
-@pytest.mark.timeout(3_600)
+HISTORIES = 5 * settings.get_profile("stagepost").max_examples
+
+
+@pytest.mark.timeout(600 + HISTORIES)
 def test_a_store_and_the_model_agree_after_every_verb(tested: StoreKind) -> None:
     seen = Counter[str]()
 
@@ -221,7 +224,7 @@ def test_a_store_and_the_model_agree_after_every_verb(tested: StoreKind) -> None
         seen["gone"] += len(twins.model.gone)
         seen.update(event.kind for events in twins.model.events.values() for event in events)
 
-    @settings(max_examples=5 * settings.get_profile("stagepost").max_examples)
+    @settings(max_examples=HISTORIES)
     @given(histories)
     def run(history: list[Cause]) -> None:
         note_it(repr(history))

@@ -32,6 +32,8 @@ class Families:
 
     def __init__(self) -> None:
         self.all: dict[str, Family] = {}
+        self.stirred = False
+        """Whether something has happened about which a store may do something later."""
         self._told: list[str] = []
         self._cancelling: list[tuple[str, CancelRequest]] = []
 
@@ -75,6 +77,7 @@ class Families:
             batch, left=batch.left + delta.left, failed=batch.failed + delta.failed
         )
         self._told.append(task.batch_id)
+        self.stirred = True
 
     @property
     def untold(self) -> bool:
@@ -111,6 +114,7 @@ class Families:
 
     def _cancel(self, family: Family, request: CancelRequest) -> None:
         self._cancelling += [(child, request) for child in family.children]
+        self.stirred = True
 
     def next_to_cancel(self) -> tuple[str, CancelRequest] | None:
         """A child, and who asked."""

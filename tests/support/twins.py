@@ -68,8 +68,9 @@ class Twins:
 
     async def let_families_know(self) -> None:
         """Let the notes of children be worked off; another loop may be at it, so wait for it."""
-        if not self.model.families.all:
+        if not self.model.families.stirred:
             return
+        self.model.families.stirred = False
         limit = time.monotonic() + 10
         await let_wake(self.world)
         while time.monotonic() < limit:
