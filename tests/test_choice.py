@@ -122,3 +122,15 @@ def test_standings_foretell_the_turns(
     slots = data.draw(st.integers(0, 20))
     chosen = turns.choose({name: [name] * many for name, many in work.items()}, slots)
     assert chosen == [name for _, _, name in foretold[:slots]]
+
+
+def test_other_weights_count_from_the_next_turn_and_lose_no_place() -> None:
+    turns = LaneTurns({"a": 2, "b": 1})
+    turns.choose(backlog({"a": 2, "b": 1}, 3), 3)
+    turns.weigh({"b": 7})
+    taken = Counter(turns.choose(backlog({"a": 2, "b": 1}, 900), 900))
+    assert abs(taken["b"] - 700) <= 1
+    turns.weigh({"b": 7, "nowhere": 5})
+    turns.weigh({})
+    taken = Counter(turns.choose(backlog({"a": 2, "b": 1}, 900), 900))
+    assert abs(taken["a"] - 600) <= 1

@@ -20,8 +20,10 @@ class LaneTurns:
     def __init__(self, weights: Mapping[str, int]) -> None:
         if any(weight < 1 for weight in weights.values()):
             raise ValueError("A lane's weight is at least 1.")
-        whole = math.lcm(*weights.values())
-        self._stride = {lane: whole // weight for lane, weight in weights.items()}
+        self._own = dict(weights)
+        self._changed: Mapping[str, int] = {}
+        self._whole = math.lcm(*weights.values())
+        self._stride = {lane: self._whole // weight for lane, weight in weights.items()}
         self._place = dict.fromkeys(weights, 0)
         self._latest = 0  # the place from which the last turn was taken
         self.windows: dict[str, tuple[str, str]] = {}
@@ -31,6 +33,17 @@ class LaneTurns:
     def lanes(self) -> tuple[str, ...]:
         """The lanes, in the order in which they were given."""
         return tuple(self._stride)
+
+    def weigh(self, changed: Mapping[str, int]) -> None:
+        """From now on these lanes have other weights than at first, and all others those."""
+        if changed == self._changed:
+            return
+        self._changed = dict(changed)
+        weights = {lane: changed.get(lane, weight) for lane, weight in self._own.items()}
+        before, self._whole = self._whole, math.lcm(*weights.values())
+        self._stride = {lane: self._whole // weight for lane, weight in weights.items()}
+        self._place = {lane: place * self._whole // before for lane, place in self._place.items()}
+        self._latest = self._latest * self._whole // before
 
     def standing(self) -> list[tuple[str, int, int]]:
         """Each lane with its place and its stride, were it to have work now.

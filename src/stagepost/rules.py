@@ -21,7 +21,9 @@ class RuleKind(StrEnum):
 class Rule:
     """One lane's, type's or tenant's rule; by default it says nothing.
 
-    `weight` is a tenant's share beside the others of a lane, from 1 to MOST_WEIGHT. `concurrency`
+    `weight` is a tenant's share beside the others of its lane, or a lane's beside the others of a
+    worker, from 1 to MOST_WEIGHT; None is 1 for a tenant, and what the workers' settings say for a
+    lane. `concurrency`
     is how many of its tasks run at once in the whole fleet, None for any number (of a type: as its
     code says). `key_concurrency` is the same for the tasks of a tenant that have one
     `concurrency_key`. What is `paused` starts no task; what runs goes on. Tenants are not paused.
@@ -29,7 +31,7 @@ class Rule:
 
     kind: RuleKind
     name: str
-    weight: int = 1
+    weight: int | None = None
     concurrency: int | None = None
     key_concurrency: int = 1
     paused: bool = False
@@ -60,6 +62,12 @@ class Rules:
         """Whether what runs has to be counted."""
         self.restrict: Final = self.limit or any(rule.paused for rule in self._rules.values())
         """Whether any of them can hold back a task."""
+        self.lane_weights: Final[Mapping[str, int]] = {
+            rule.name: rule.weight
+            for rule in self._rules.values()
+            if rule.kind is RuleKind.LANE and rule.weight is not None
+        }
+        """The weights of lanes that are not those of the workers' settings."""
 
     def of(self, kind: RuleKind, name: str) -> Rule:
         """The rule of one of them."""
@@ -67,8 +75,7 @@ class Rules:
 
     def weight(self, tenant: str) -> int:
         """A tenant's weight."""
-        rule = self._rules.get((RuleKind.TENANT, tenant))
-        return 1 if rule is None else rule.weight
+        return self.of(RuleKind.TENANT, tenant).weight or 1
 
 
 NO_RULES: Final = Rules()

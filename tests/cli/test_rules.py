@@ -37,9 +37,14 @@ def test_a_lane_is_paused_limited_and_resumed(cli: Cli) -> None:
     rows = {line.split()[0]: line for line in cli("lanes").splitlines()}
     assert rows["batch"].rstrip().endswith("paused")
     assert cli.json("lanes", "limit", "batch", "3") == {
-        "name": "batch", "paused": True, "concurrency": 3,
+        "name": "batch", "paused": True, "concurrency": 3, "weight": None,
     }  # fmt: skip
+    assert "paused, at most 3 at once" in cli("lanes")
     assert cli("lanes", "resume", "batch") == "batch: at once: 3\n"
+    assert cli("lanes", "weigh", "batch", "4") == "batch: weight 4, at once: 3\n"
+    shown = {lane["name"]: lane["weight"] for lane in cli.json("lanes")["items"]}
+    assert shown == {"interactive": 8, "batch": 4}
+    assert cli("lanes", "weigh", "batch", "none") == "batch: at once: 3\n"
 
 
 def test_a_type_is_paused_limited_and_resumed(cli: Cli) -> None:
@@ -70,6 +75,8 @@ def test_a_tenant_keeps_what_is_not_set_anew(cli: Cli) -> None:
         (("lanes", "pause", "nowhere"), 4, "there are: interactive, batch"),
         (("types", "pause", "nothing"), 4, "there are:"),
         (("lanes", "limit", "batch", "many"), 2, "a number up to"),
+        (("lanes", "weigh", "batch", "many"), 2, "a number up to"),
+        (("lanes", "weigh", "batch", "0"), 4, "greater than or equal to 1"),
         (("tenants", "set", "acme"), 2, "Say what to set"),
         (("tenants", "set", "acme", "--weight", "0"), 2, "weight"),
     ],

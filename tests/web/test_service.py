@@ -30,7 +30,8 @@ class TestLanes:
 
         empty, lane = lanes["items"]
         assert list(lane) == [
-            "name", "paused", "queued", "pool", "running", "oldestQueuedSeconds", "lag",
+            "name", "paused", "concurrency", "weight", "queued", "pool", "running",
+            "oldestQueuedSeconds", "lag",
             "arrivalsPerMinute", "completionsPerMinute", "etaSeconds", "desiredWorkers",
         ]  # fmt: skip
         assert (lane["name"], lane["queued"], lane["pool"], lane["running"]) == (

@@ -16,7 +16,7 @@ from stagepost.rules import MOST_CONCURRENCY, MOST_WEIGHT
 if TYPE_CHECKING:
     from stagepost.web.schemas import Lane
 
-lanes_app = typer.Typer(help="Show the lanes, pause, resume or limit one.")
+lanes_app = typer.Typer(help="Show the lanes, pause, resume, limit or weigh one.")
 types_app = typer.Typer(help="Show the task types, pause, resume or limit one.")
 tenants_app = typer.Typer(help="Show what was set for tenants, or set it.")
 
@@ -26,6 +26,7 @@ Most = Annotated[
     str, typer.Argument(metavar="N", help="How many of its tasks run at once; none: any number.")
 ]
 
+_SETTABLE = ("weight", "concurrency", "keyConcurrency")
 _TYPES = Columns(("TYPE", "LANE", "AT ONCE", ""), narrow=("TYPE", "LANE", "AT ONCE", ""))
 _TENANTS = Columns(
     ("TENANT", "WEIGHT", "AT ONCE", "OF ONE KEY"),
@@ -59,8 +60,14 @@ def _lane(lane: "Lane") -> Sequence[object]:
         lane["arrivalsPerMinute"],
         lane["completionsPerMinute"],
         duration(lane["etaSeconds"]),
-        "paused" if lane["paused"] else "",
+        _state(lane),
     )
+
+
+def _state(lane: "Lane") -> str:
+    most = lane["concurrency"]
+    words = ["paused"] if lane["paused"] else []
+    return ", ".join(words if most is None else [*words, f"at most {most} at once"])
 
 
 @lanes_app.command(name="pause")
@@ -78,7 +85,20 @@ def resume_lane(lane: LaneName, url: Url = None, as_json: Json = False) -> None:
 @lanes_app.command(name="limit")
 def limit_lane(lane: LaneName, most: Most, url: Url = None, as_json: Json = False) -> None:
     """Limit how many tasks of a lane run at once on all workers together."""
-    _put(f"lanes/{lane}", {"concurrency": _number(most)}, url, as_json=as_json)
+    _set(f"lanes/{lane}", {"concurrency": _number(most)}, url, as_json=as_json)
+
+
+@lanes_app.command(name="weigh")
+def weigh_lane(
+    lane: LaneName,
+    weight: Annotated[
+        str, typer.Argument(metavar="N", help="Its share; none: the one of STAGEPOST_LANES.")
+    ],
+    url: Url = None,
+    as_json: Json = False,
+) -> None:
+    """Give a lane another share of each worker's slots than STAGEPOST_LANES does."""
+    _set(f"lanes/{lane}", {"weight": _number(weight)}, url, as_json=as_json)
 
 
 @types_app.callback(invoke_without_command=True)
@@ -160,16 +180,20 @@ def set_tenant(
     if not given:
         raise Usage("Say what to set: --weight, --concurrency or --key-concurrency.")
 
-    async def work(remote: Remote) -> Any:
-        earlier = await remote.rule(f"tenants/{tenant}")
-        kept = {name: value for name, value in earlier.items() if name != "tenant"}
-        return await remote.rule(f"tenants/{tenant}", {**kept, **given})
-
-    _say(ask(url, work), as_json=as_json)
+    _set(f"tenants/{tenant}", given, url, as_json=as_json)
 
 
 def _change(path: str, change: str, url: str | None, *, as_json: bool) -> None:
     _say(ask(url, lambda remote: remote.rule(path, change=change)), as_json=as_json)
+
+
+def _set(path: str, given: Mapping[str, Any], url: str | None, *, as_json: bool) -> None:
+    async def work(remote: Remote) -> Any:
+        earlier = await remote.rule(path)
+        kept = {name: earlier[name] for name in _SETTABLE if name in earlier}
+        return await remote.rule(path, {**kept, **given})
+
+    _say(ask(url, work), as_json=as_json)
 
 
 def _put(path: str, body: Mapping[str, Any], url: str | None, *, as_json: bool) -> None:
@@ -181,9 +205,11 @@ def _say(rule: Mapping[str, Any], *, as_json: bool) -> None:
         print_json(rule)
         return
     words = [f"at once: {_most(rule['concurrency'])}"]
-    if "weight" in rule:
-        words = [f"weight {rule['weight']}", *words, f"of one key: {rule['keyConcurrency']}"]
-    elif rule["paused"]:
+    if rule.get("weight") is not None:
+        words = [f"weight {rule['weight']}", *words]
+    if "keyConcurrency" in rule:
+        words = [*words, f"of one key: {rule['keyConcurrency']}"]
+    if rule.get("paused"):
         words = ["paused", *words]
     console().print(f"{rule.get('name', rule.get('tenant'))}: {', '.join(words)}")
 

@@ -38,6 +38,12 @@ class LimitBody(Strict):
     concurrency: int | None = Field(default=None, ge=0, le=MOST_CONCURRENCY)
 
 
+class LaneBody(LimitBody):
+    """A lane's rule. `weight` null: as the workers' settings say."""
+
+    weight: int | None = Field(default=None, ge=1, le=MOST_WEIGHT)
+
+
 class TenantBody(Strict):
     """A tenant's rule. What is left out is as it is for every tenant."""
 
@@ -57,7 +63,7 @@ class RuleRoutes:
         """The routes."""
         return [
             reads(_LANE, self.lane, LaneRule, 404),
-            _puts(_LANE, self.limit_lane, LimitBody, LaneRule),
+            _puts(_LANE, self.change_lane, LaneBody, LaneRule),
             _posts(f"{_LANE}/pause", self.pause_lane, LaneRule),
             _posts(f"{_LANE}/resume", self.resume_lane, LaneRule),
             reads("/api/v1/types", self.types, Listed[TypeRule]),
@@ -76,10 +82,12 @@ class RuleRoutes:
         name = self._known(lane, self._parts.settings.lanes)
         return answer(_lane(await self._rules.get(RuleKind.LANE, name)))
 
-    async def limit_lane(self, request: Request, lane: str) -> Response:
-        """Set how many tasks of a lane run at once in the whole fleet."""
+    async def change_lane(self, request: Request, lane: str) -> Response:
+        """Set a lane's weight, and how many of its tasks run at once in the whole fleet."""
         name = self._known(lane, self._parts.settings.lanes)
-        return answer(_lane(await self._limit(request, RuleKind.LANE, name)))
+        body = validated(LaneBody, await read_json(request, self._parts.settings.limits))
+        rule = Rule(RuleKind.LANE, name, body.weight, body.concurrency)
+        return answer(_lane(await self._rules.put(rule)))
 
     async def pause_lane(self, lane: str) -> Response:
         """Start no task of a lane; what runs goes on, and submits are accepted."""
@@ -101,7 +109,10 @@ class RuleRoutes:
 
     async def limit_type(self, request: Request, type: str) -> Response:  # noqa: A002
         """Set how many tasks of a type run at once in the whole fleet."""
-        return answer(self._type(await self._limit(request, RuleKind.TYPE, self._type_name(type))))
+        name = self._type_name(type)
+        body = validated(LimitBody, await read_json(request, self._parts.settings.limits))
+        rule = Rule(RuleKind.TYPE, name, concurrency=body.concurrency)
+        return answer(self._type(await self._rules.put(rule)))
 
     async def pause_type(self, type: str) -> Response:  # noqa: A002
         """Start no task of a type; what runs goes on, and submits are accepted."""
@@ -136,12 +147,9 @@ class RuleRoutes:
         """Set a tenant's share of the lanes, and how many of its tasks run at once."""
         name = _tenant_name(tenant)
         body = validated(TenantBody, await read_json(request, self._parts.settings.limits))
-        rule = Rule(RuleKind.TENANT, name, body.weight, body.concurrency, body.key_concurrency)
+        weight = None if body.weight == 1 else body.weight
+        rule = Rule(RuleKind.TENANT, name, weight, body.concurrency, body.key_concurrency)
         return answer(_tenant(await self._rules.put(rule)))
-
-    async def _limit(self, request: Request, kind: RuleKind, name: str) -> Rule:
-        body = validated(LimitBody, await read_json(request, self._parts.settings.limits))
-        return await self._rules.put(Rule(kind, name, concurrency=body.concurrency))
 
     def _known(self, lane: str, lanes: Collection[str]) -> str:
         if lane not in lanes:
@@ -194,13 +202,18 @@ def _tenant_name(tenant: str) -> str:
 
 
 def _lane(rule: Rule) -> LaneRule:
-    return {"name": rule.name, "paused": rule.paused, "concurrency": rule.concurrency}
+    return {
+        "name": rule.name,
+        "paused": rule.paused,
+        "concurrency": rule.concurrency,
+        "weight": rule.weight,
+    }
 
 
 def _tenant(rule: Rule) -> TenantRule:
     return {
         "tenant": rule.name,
-        "weight": rule.weight,
+        "weight": rule.weight or 1,
         "concurrency": rule.concurrency,
         "keyConcurrency": rule.key_concurrency,
     }

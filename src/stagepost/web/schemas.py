@@ -186,6 +186,8 @@ class Lane(TypedDict):
 
     name: str
     paused: bool
+    concurrency: int | None
+    weight: int
     queued: int
     pool: int
     running: int
@@ -216,11 +218,15 @@ class SharedLimit(TypedDict):
 
 
 class LaneRule(TypedDict):
-    """What holds for a lane; `concurrency` null: any number of its tasks run at once."""
+    """What holds for a lane; `concurrency` null: any number of its tasks run at once.
+
+    `weight` is its share of a worker's slots beside the other lanes; null: as the settings say.
+    """
 
     name: str
     paused: bool
     concurrency: int | None
+    weight: int | None
 
 
 class TypeRule(TypedDict):

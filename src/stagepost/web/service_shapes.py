@@ -8,6 +8,7 @@ from stagepost.limit import Limit
 from stagepost.limiter import LimitState
 from stagepost.mass import Progress
 from stagepost.records import ApiKey, DeadGroup, LaneRecord, WorkerRecord
+from stagepost.rules import Rule
 from stagepost.task import Task
 from stagepost.web.schemas import (
     DryRun,
@@ -22,7 +23,7 @@ from stagepost.web.schemas import (
 )
 
 
-def lane(record: LaneRecord, now: int, slots: int, *, paused: bool) -> Lane:
+def lane(record: LaneRecord, now: int, slots: int, rule: Rule) -> Lane:
     """One lane; `slots` is how many tasks one worker of it runs at once.
 
     `etaSeconds` goes by the last minute and is null while the lane does not get emptier;
@@ -31,7 +32,9 @@ def lane(record: LaneRecord, now: int, slots: int, *, paused: bool) -> Lane:
     oldest = record.oldest_pooled_at
     return {
         "name": record.name,
-        "paused": paused,
+        "paused": rule.paused,
+        "concurrency": rule.concurrency,
+        "weight": rule.weight or 1,
         "queued": record.queued,
         # Nothing lies between a submit and the pool.
         "pool": record.queued,

@@ -10,6 +10,7 @@ import pytest
 
 from stagepost.outcome import Drained
 from stagepost.records import Claimed
+from stagepost.rules import Rule, RuleKind
 from stagepost.task import Status
 from support.tasks import failed, succeeded
 from support.waiting import PATIENCE, until
@@ -71,6 +72,20 @@ async def test_lanes_are_served_by_weight(world: World) -> None:
     # With nothing left in one lane the other has all.
     rest = await world.claim(100, by=hand)
     assert Counter(claimed.lane for claimed in rest) == {"interactive": 13, "batch": 41}
+
+
+async def test_a_lanes_weight_is_changed_while_its_workers_run(world: World) -> None:
+    for _ in range(20):
+        await asyncio.gather(world.submit(), world.submit(lane="batch"))
+    hand = await world.worker({"interactive": 3, "batch": 1})
+    before = await world.claim(8, by=hand)
+    assert Counter(claimed.lane for claimed in before) == {"interactive": 6, "batch": 2}
+    await world.store.rules.put(Rule(RuleKind.LANE, "batch", weight=3))
+    equal = await world.claim(8, by=hand)
+    assert Counter(claimed.lane for claimed in equal) == {"interactive": 4, "batch": 4}
+    await world.store.rules.put(Rule(RuleKind.LANE, "batch"))
+    after = await world.claim(8, by=hand)
+    assert Counter(claimed.lane for claimed in after) == {"interactive": 6, "batch": 2}
 
 
 async def test_only_lanes_and_types_of_the_worker_are_taken(world: World) -> None:

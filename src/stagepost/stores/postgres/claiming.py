@@ -85,6 +85,7 @@ async def claim(
     if tx.again:
         await give_back(tx, lease_id)
     await known.refresh(tx.connection)
+    demand.turns.weigh(known.rules.lane_weights)
     for _ in range(_LATE_ROUNDS):
         if known.rules.restrict or demand.limits or known.crowded:
             found = await careful.take(tx, demand, lease_id, known)

@@ -83,6 +83,8 @@ class Claiming:
         version = tx.value(ruling.VERSION)
         if version != self._version:
             self._rules, self._version = ruling.all_of(tx.connection), version
+        for demand in arguments:
+            demand.turns.weigh(self._rules.lane_weights)
         return [self._claim_one(tx, demand) for demand in arguments]
 
     def _claim_one(self, tx: Transaction, demand: Demand) -> Sequence[Claimed]:

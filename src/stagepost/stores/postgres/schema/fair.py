@@ -26,7 +26,7 @@ CREATE TABLE lane_turns (lane text COLLATE "C" PRIMARY KEY, latest bigint NOT NU
 CREATE TABLE rules (
     kind text COLLATE "C" NOT NULL,
     name text COLLATE "C" NOT NULL,
-    weight integer NOT NULL,
+    weight integer,
     concurrency integer,
     key_concurrency integer NOT NULL,
     paused boolean NOT NULL,

@@ -34,7 +34,7 @@ CREATE TABLE lane_turns (lane TEXT PRIMARY KEY, latest INTEGER NOT NULL) WITHOUT
 CREATE TABLE rules (
     kind TEXT NOT NULL,
     name TEXT NOT NULL,
-    weight INTEGER NOT NULL,
+    weight INTEGER,
     concurrency INTEGER,
     key_concurrency INTEGER NOT NULL,
     paused INTEGER NOT NULL,
