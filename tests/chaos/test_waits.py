@@ -64,6 +64,10 @@ async def test_a_kill_at_any_point_of_a_wait_breaks_no_guarantee(recorder: Recor
     found = history(recorder)
     assert violations(found) == []
     assert len(found.tasks) == len(KILLS) * EACH
-    # One whose claims were killed three times before they had saved anything is a dead letter.
+    # One whose claims were killed three times before they had saved anything is a dead letter; a
+    # slow machine has more of them.
     done = [task for task in found.tasks.values() if task["status"] == "COMPLETED"]
-    assert len(done) >= len(found.tasks) - EACH
+    dead = [task for task in found.tasks.values() if task["status"] == "DEAD_LETTER"]
+    assert len(done) + len(dead) == len(found.tasks)
+    assert {task["failure_kind"] for task in dead} <= {"WORKER_LOST"}
+    assert len(done) > len(found.tasks) // 2
