@@ -127,6 +127,16 @@ async def test_a_claim_that_finds_only_late_tasks_looks_behind_them(world: World
         assert await world.kinds(task_id) == ["queued", "failed"]
 
 
+async def test_late_tasks_do_not_change_the_order_of_those_claimed_with_them(world: World) -> None:
+    # The turns are acme's, the other lane's and bolt's; each lane hands over by score.
+    soon = world.clock.now() + 1_000
+    await world.submit(tenant="bolt", priority=5, deadline=soon)
+    second = await world.submit(tenant="acme")
+    other_lane = await world.submit(tenant="acme", lane="batch")
+    world.clock.advance(1)
+    assert ids(await world.claim(3)) == [other_lane, second]
+
+
 # Claims that wait
 
 

@@ -91,15 +91,14 @@ class Claiming:
         if tx.row("SELECT 1 FROM workers WHERE id = ?", (demand.worker_id,)) is None:
             return ()
         for _ in range(_LATE_ROUNDS):
-            chosen = self._choose(tx, demand)
+            chosen = choosing.by_score(self._choose(tx, demand))
             if not chosen:
                 return ()
             for queue, last in {tuple(row[:3]): row for row in chosen}.items():
                 tx.execute(_LEAVE_POOL, (*queue, last[3], last[4]))
             in_time = _in_time(tx, chosen)
             if in_time:
-                ids = [row[4] for row in choosing.by_score(in_time)]
-                return _start(tx, json(ids), demand)
+                return _start(tx, json([row[4] for row in in_time]), demand)
         return ()
 
     def _choose(self, tx: Transaction, demand: Demand) -> list[Row]:
