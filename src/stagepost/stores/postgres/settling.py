@@ -20,6 +20,7 @@ from stagepost.stores.postgres.held import Held
 from stagepost.stores.postgres.rows import MS, known, mended, numbers, texts, unfolded, uuids
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.rows import json
+from stagepost.stores.wording import lease_lost, saved_already
 from stagepost.task import Lease, Task
 from stagepost.waiting import Condition
 
@@ -206,9 +207,7 @@ def _sound(lease: Lease) -> bool:
 async def write_steps(tx: Transaction, writes: Numbered) -> dict[int, Answer]:
     """Write progress and checkpoints, by their numbers."""
     sound = [(number, each) for number, each in writes if _sound(each.lease)]
-    answers: dict[int, Answer] = {
-        number: changes.lease_lost(each.lease.task_id) for number, each in writes
-    }
+    answers: dict[int, Answer] = {number: lease_lost(each.lease.task_id) for number, each in writes}
     if not sound:
         return answers
     rows = [_step_row(each) for _, each in sound]
@@ -231,7 +230,7 @@ def _facts(each: Write) -> int:
 
 
 def _saved_already(step: Checkpoint) -> Conflict:
-    return Conflict(f'The step "{step.path}" is saved already.')
+    return saved_already(step.path)
 
 
 def _step_row(each: Write) -> tuple[Any, ...]:
@@ -275,7 +274,7 @@ async def _recognise_steps(tx: Transaction, writes: Numbered, answers: dict[int,
 async def _attach(tx: Transaction, lease: Lease, artifact: Artifact) -> Answer:
     tasks = await changes.lock(tx, [lease.task_id]) if _sound(lease) else {}
     if not changes.owns(tasks.get(lease.task_id), lease):
-        return changes.lease_lost(lease.task_id)
+        return lease_lost(lease.task_id)
     await tx.connection.execute(
         _ATTACH, tx.moment.last, lease.task_id, artifact.name, artifact.media_type, artifact.size,
         artifact.sha256, artifact.blob,
@@ -293,7 +292,7 @@ async def _settle(tx: Transaction, writes: Numbered, held: Held) -> dict[int, An
         await write_steps(tx, noted)
     good = [(n, each) for n, each in writes if type(each.what) is Succeeded and _sound(each.lease)]
     others = [(n, each) for n, each in writes if type(each.what) is not Succeeded]
-    answers: dict[int, Answer] = {n: changes.lease_lost(each.lease.task_id) for n, each in writes}
+    answers: dict[int, Answer] = {n: lease_lost(each.lease.task_id) for n, each in writes}
     if good:
         found = await _succeed(tx, [each for _, each in good], held)
         answers |= dict(zip((n for n, _ in good), found, strict=True))
@@ -332,8 +331,7 @@ async def _succeed(tx: Transaction, writes: Sequence[Write], held: Held) -> list
         done |= await _ended_so(tx, [each for each in writes if each.lease.task_id not in done])
     await _announce(tx, [each for each in writes if each.lease.task_id in done], held)
     return [
-        None if each.lease.task_id in done else changes.lease_lost(each.lease.task_id)
-        for each in writes
+        None if each.lease.task_id in done else lease_lost(each.lease.task_id) for each in writes
     ]
 
 
@@ -377,7 +375,7 @@ async def _settle_others(tx: Transaction, writes: Numbered, held: Held) -> dict[
     tx.over += [(each.lease.lease_id, each.lease.task_id) for _, each in lost]
     for number, each in lost:
         task_id = each.lease.task_id
-        answers[number] = None if task_id in done else changes.lease_lost(task_id)
+        answers[number] = None if task_id in done else lease_lost(task_id)
     return answers
 
 
