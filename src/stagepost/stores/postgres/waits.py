@@ -21,10 +21,10 @@ from stagepost.signals import (
     pending,
     wakes,
 )
-from stagepost.stores.postgres import changes, reading, settling, waking
+from stagepost.stores.postgres import changes, checkpoints, reading, waking
 from stagepost.stores.postgres.engine import Engine
+from stagepost.stores.postgres.fenced import Kind, Write
 from stagepost.stores.postgres.rows import MS, known
-from stagepost.stores.postgres.settling import Kind, Write
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.rows import json
 from stagepost.stores.tombstones import absence
@@ -145,7 +145,7 @@ async def _end(tx: Transaction, lease: Lease, wanted: NewWait) -> Pending | str:
 async def _save(tx: Transaction, lease: Lease, wanted: NewWait, text: str, took: int) -> None:
     value = Payload(text, len(text.encode()))
     step = Checkpoint(wanted.path, wanted.name, wanted.input_hash, value, took)
-    answers = await settling.write_steps(tx, [(0, Write(Kind.STEP, lease, step))])
+    answers = await checkpoints.save(tx, [(0, Write(Kind.STEP, lease, step))])
     if isinstance(answers[0], StagepostError):
         raise answers[0]
 
