@@ -24,13 +24,14 @@ from stagepost.child.frames import (
 from stagepost.child.packing import Raised, pack, unpack
 from stagepost.child.remote_journal import RemoteJournal
 from stagepost.context import Context
+from stagepost.environment import log_style
 from stagepost.failure import classify
 from stagepost.gate import Gate
 from stagepost.lifeline import die_with
 from stagepost.logs import write_directly
 from stagepost.registry import describe
 from stagepost.running import Stop, Why
-from stagepost.settings import LogStyle, log_style
+from stagepost.settings import LogStyle
 from stagepost.threads import Threads
 
 THREADS: Final = 1_000

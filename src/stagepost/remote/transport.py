@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import httpx
 import orjson
 
+from stagepost.addresses import is_loopback
 from stagepost.masking import masked
 from stagepost.remote.errors import BUSY, Unreachable, no_answer, refusal
-from stagepost.settings import is_loopback
 
 _CONNECT: Final = 5.0  # seconds
 _READ: Final = 60.0

@@ -21,13 +21,14 @@ from typing import Final, NoReturn, TextIO
 import uvloop
 
 from stagepost import interpreter
+from stagepost.environment import from_environment
 from stagepost.errors import StoreRefused
 from stagepost.lifeline import die_with
 from stagepost.logs import LogLines
 from stagepost.masking import masked
 from stagepost.part import EVERYTHING, Part, parsed
 from stagepost.serve.life import Shared, live
-from stagepost.settings import Settings, from_environment
+from stagepost.settings import Settings
 from stagepost.supervised import REPLACE_ME
 from stagepost.wiring import check_lanes, registered
 
