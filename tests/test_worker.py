@@ -23,9 +23,9 @@ from engine_kit.engine import (
 )
 from engine_kit.handlers import app
 from stagepost import adapters, wiring
-from stagepost.client import Options
 from stagepost.errors import StoreBroken, StoreUnavailable
 from stagepost.executor import Executor
+from stagepost.options import Options
 from stagepost.outcome import Outcome, Succeeded
 from stagepost.records import Beat, ProgressNote
 from stagepost.stores.sqlite import SqliteStore

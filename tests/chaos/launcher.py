@@ -24,10 +24,10 @@ from chaos.tasks import app
 from engine_kit.engine import opener
 from stagepost import adapters, handler_waits, wiring
 from stagepost.blobstores.folder import FolderBlobs
-from stagepost.client import Options
 from stagepost.errors import StagepostError
 from stagepost.event import Event
 from stagepost.executor import Executor
+from stagepost.options import Options
 from stagepost.part import Part
 from stagepost.records import Filter, Idempotency, Scope
 from stagepost.schedule import Misfire, Overlap

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 
 from stagepost.addresses import is_loopback
-from stagepost.client import Caller
+from stagepost.caller import Caller
 from stagepost.records import ApiKey, Scope
 from stagepost.settings import Settings
 from stagepost.web.exchange import ANYBODY_HERE, Identity, exchange_of

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 import orjson
 from starlette.requests import Request
 
-from stagepost.client import Options
 from stagepost.errors import NotFound
+from stagepost.options import Options
 from stagepost.records import Idempotency, Submitted, UploadRecord
 from stagepost.registry import TaskType
 from stagepost.web import shapes
