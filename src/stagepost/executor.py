@@ -27,10 +27,11 @@ from stagepost.limiting import Limiting
 from stagepost.offloading import inline
 from stagepost.outcome import Drained, Failed, Outcome, Succeeded, Waiting
 from stagepost.records import Claimed
-from stagepost.registry import App, TaskType
+from stagepost.registry import App
 from stagepost.retry import park_delay
 from stagepost.running import RUNNING, Running, Why, failed, outcome_of
 from stagepost.store import Store
+from stagepost.task_type import TaskType
 from stagepost.threads import Threads
 from stagepost.waiting import Condition, LimitFree
 

@@ -8,8 +8,8 @@ from pydantic import BaseModel
 
 from stagepost.errors import Invalid
 from stagepost.records import UploadRecord
-from stagepost.registry import TaskType
 from stagepost.signals import MOST_BYTES, NAME
+from stagepost.task_type import TaskType
 
 _LONGEST_INPUT: Final = 1024 * 1024  # bytes of JSON
 _MOST_IDS: Final = 1_000  # texts of an input that are looked up as uploads

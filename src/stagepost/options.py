@@ -7,7 +7,7 @@ from uuid_utils import uuid7
 
 from stagepost.caller import Caller
 from stagepost.records import Idempotency, NewTask, UploadRecord
-from stagepost.registry import TaskType
+from stagepost.task_type import TaskType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

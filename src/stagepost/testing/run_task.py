@@ -24,8 +24,9 @@ from stagepost.gate import Gate
 from stagepost.journal import NewStep
 from stagepost.outcome import Outcome, Succeeded, Waiting
 from stagepost.records import Claimed, ProgressNote, UploadRecord
-from stagepost.registry import App, TaskType
+from stagepost.registry import App
 from stagepost.task import Payload, Status
+from stagepost.task_type import TaskType
 from stagepost.testing.memory_journal import MemoryJournal, RunChild, SavedFile
 from stagepost.threads import Threads
 from stagepost.upload import NOT_SENT_TEXTS

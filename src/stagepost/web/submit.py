@@ -14,7 +14,7 @@ from starlette.requests import Request
 from stagepost.errors import NotFound
 from stagepost.options import Options
 from stagepost.records import Idempotency, Submitted, UploadRecord
-from stagepost.registry import TaskType
+from stagepost.task_type import TaskType
 from stagepost.web import shapes
 from stagepost.web.auth import Door
 from stagepost.web.exchange import Exchange, Identity, exchange_of
