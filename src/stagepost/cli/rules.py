@@ -40,7 +40,7 @@ def lanes(context: typer.Context, url: Url = None, as_json: Json = False) -> Non
         return
 
     async def work(remote: Remote) -> "Sequence[Lane]":
-        return await remote.lanes()
+        return await remote.fleet.lanes()
 
     found = ask(url, work)
     if as_json:
@@ -161,19 +161,19 @@ def set_tenant(
         raise Usage("Say what to set: --weight, --concurrency or --key-concurrency.")
 
     async def work(remote: Remote) -> Any:
-        earlier = await remote.rule(f"tenants/{tenant}")
+        earlier = await remote.fleet.rule(f"tenants/{tenant}")
         kept = {name: value for name, value in earlier.items() if name != "tenant"}
-        return await remote.rule(f"tenants/{tenant}", {**kept, **given})
+        return await remote.fleet.rule(f"tenants/{tenant}", {**kept, **given})
 
     _say(ask(url, work), as_json=as_json)
 
 
 def _change(path: str, change: str, url: str | None, *, as_json: bool) -> None:
-    _say(ask(url, lambda remote: remote.rule(path, change=change)), as_json=as_json)
+    _say(ask(url, lambda remote: remote.fleet.rule(path, change=change)), as_json=as_json)
 
 
 def _put(path: str, body: Mapping[str, Any], url: str | None, *, as_json: bool) -> None:
-    _say(ask(url, lambda remote: remote.rule(path, body)), as_json=as_json)
+    _say(ask(url, lambda remote: remote.fleet.rule(path, body)), as_json=as_json)
 
 
 def _say(rule: Mapping[str, Any], *, as_json: bool) -> None:
@@ -189,7 +189,7 @@ def _say(rule: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 async def _all(remote: Remote, kind: str) -> list[Any]:
-    return [rule async for rule in remote.rules(kind)]
+    return [rule async for rule in remote.fleet.rules(kind)]
 
 
 def _number(text: str) -> int | None:

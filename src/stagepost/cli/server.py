@@ -24,7 +24,7 @@ def workers(url: Url = None, as_json: Json = False) -> None:
     """Show the workers."""
 
     async def work(remote: Remote) -> "Sequence[Worker]":
-        return await remote.workers()
+        return await remote.fleet.workers()
 
     found = ask(url, work)
     if as_json:
