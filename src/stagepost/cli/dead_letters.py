@@ -14,7 +14,8 @@ from stagepost.cli.rows import Columns
 from stagepost.remote import Remote, Where
 
 if TYPE_CHECKING:
-    from stagepost.web.schemas import DeadLetter, Redrive
+    from stagepost.web.dead_letter_schemas import Redrive
+    from stagepost.web.schemas import DeadLetter
 
 dead_letters_app = typer.Typer(help="List dead letters, send them back, or give them up.")
 

@@ -13,7 +13,7 @@ from stagepost.cli.rows import Columns
 from stagepost.remote import Remote
 
 if TYPE_CHECKING:
-    from stagepost.web.schemas import Key, NewKey
+    from stagepost.web.key_schemas import Key, NewKey
 
 keys_app = typer.Typer(no_args_is_help=True, help="Create, list and revoke API keys.")
 

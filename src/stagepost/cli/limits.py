@@ -14,7 +14,7 @@ from stagepost.limit import Limit
 from stagepost.remote import Remote
 
 if TYPE_CHECKING:
-    from stagepost.web.schemas import SharedLimit
+    from stagepost.web.fleet_schemas import SharedLimit
 
 limits_app = typer.Typer(help="Show the limits that handlers share, set one, or take one away.")
 

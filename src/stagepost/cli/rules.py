@@ -14,7 +14,7 @@ from stagepost.remote import Remote
 from stagepost.rules import MOST_CONCURRENCY, MOST_WEIGHT
 
 if TYPE_CHECKING:
-    from stagepost.web.schemas import Lane
+    from stagepost.web.fleet_schemas import Lane
 
 lanes_app = typer.Typer(help="Show the lanes, pause, resume or limit one.")
 types_app = typer.Typer(help="Show the task types, pause, resume or limit one.")

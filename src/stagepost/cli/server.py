@@ -10,7 +10,7 @@ from stagepost.cli.rows import Columns
 from stagepost.remote import Remote
 
 if TYPE_CHECKING:
-    from stagepost.web.schemas import Worker
+    from stagepost.web.fleet_schemas import Worker
 
 
 _WORKERS = Columns(

@@ -7,7 +7,7 @@ from stagepost.diagnosis.finding import Finding, Level, fail, ok, warn
 from stagepost.remote import Refused, Remote, Unreachable
 
 if TYPE_CHECKING:
-    from stagepost.web.schemas import Lane, Readiness, Worker
+    from stagepost.web.fleet_schemas import Lane, Readiness, Worker
 
 _WELL: Final = {
     "store": "takes writes",

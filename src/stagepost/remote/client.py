@@ -32,6 +32,8 @@ from stagepost.remote.transport import Call, Transport
 
 if TYPE_CHECKING:
     # Types only: importing them would load the whole web layer into each command.
+    from stagepost.web.dead_letter_schemas import Matched
+    from stagepost.web.fleet_schemas import Readiness
     from stagepost.web.schemas import (
         Accepted,
         AcceptedBatch,
@@ -39,8 +41,6 @@ if TYPE_CHECKING:
         BatchPage,
         Erased,
         Listed,
-        Matched,
-        Readiness,
         SignalSent,
         Step,
         TaskEvent,

@@ -9,15 +9,8 @@ from stagepost.remote.transport import Call, Transport
 
 if TYPE_CHECKING:
     # Types only: importing them would load the whole web layer into each command.
-    from stagepost.web.schemas import (
-        DeadLetter,
-        DryRun,
-        Group,
-        Listed,
-        Matched,
-        Redrive,
-        Redriven,
-    )
+    from stagepost.web.dead_letter_schemas import DryRun, Group, Matched, Redrive, Redriven
+    from stagepost.web.schemas import DeadLetter, Listed
 
 _API: Final = "/api/v1"
 

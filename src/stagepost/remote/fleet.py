@@ -8,7 +8,7 @@ from stagepost.remote.transport import Call, Transport
 
 if TYPE_CHECKING:
     # Types only: importing them would load the whole web layer into each command.
-    from stagepost.web.schemas import Lane, SharedLimit, Worker
+    from stagepost.web.fleet_schemas import Lane, SharedLimit, Worker
 
 _API: Final = "/api/v1"
 

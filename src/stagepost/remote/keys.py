@@ -8,7 +8,7 @@ from stagepost.remote.transport import Call, Transport
 
 if TYPE_CHECKING:
     # Types only: importing them would load the whole web layer into each command.
-    from stagepost.web.schemas import Key, NewKey
+    from stagepost.web.key_schemas import Key, NewKey
 
 _PATH: Final = "/api/v1/keys"
 
