@@ -13,8 +13,9 @@ from stagepost.blobstores.folder import FolderBlobs
 from stagepost.bus import Committed, Token
 from stagepost.buses.memory import MemoryBus
 from stagepost.child_pages import ChildPages
-from stagepost.claim_journal import ClaimJournal, insist
+from stagepost.claim_journal import ClaimJournal
 from stagepost.errors import LeaseLost, StoreUnavailable, Unwritable
+from stagepost.insisting import insist
 from stagepost.journal import NewStep
 from stagepost.records import Artifact, Checkpoint, Claimed, ProgressNote, SavedStep
 from stagepost.task import Lease

@@ -11,8 +11,9 @@ from pydantic import BaseModel
 from engine_kit.engine import ALL, events, finished, kinds, lines, reached, running, until
 from engine_kit.handlers import Ask, app
 from stagepost import App, Context, InvalidInput, Upload
-from stagepost.client import Caller, Options
+from stagepost.caller import Caller
 from stagepost.errors import Conflict, Invalid, NotFound, TenantFull, UnknownLane, UnknownType
+from stagepost.options import Options
 from stagepost.records import Filter, Scope, UploadRecord
 from stagepost.settings import Limits
 from stagepost.task import Status

@@ -11,7 +11,7 @@ import pytest
 
 from engine_kit.engine import ALL, alive, events, finished, kinds, lines, reached, running, until
 from engine_kit.handlers import app
-from stagepost.client import Options
+from stagepost.options import Options
 from stagepost.task import Status
 
 DEAD = Status.DEAD_LETTER

@@ -4,11 +4,12 @@ import logging
 
 import pytest
 
+from stagepost.addresses import server_url
+from stagepost.environment import from_environment
 from stagepost.errors import StoreRefused
 from stagepost.logs import JsonFormatter, TextFormatter
 from stagepost.masking import masked
 from stagepost.remote import Remote
-from stagepost.settings import from_environment, server_url
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from engine_kit.engine import ALL, finished, reached, short
 from engine_kit.handlers import app
-from stagepost.client import Options
+from stagepost.options import Options
 from stagepost.part import EVERYTHING, Part, parsed, written
 from stagepost.task import Status
 from stagepost.wiring import open_engine

@@ -22,10 +22,10 @@ from engine_kit.engine import (
     until,
 )
 from engine_kit.handlers import app
-from stagepost import wiring
-from stagepost.client import Options
+from stagepost import adapters, wiring
 from stagepost.errors import StoreBroken, StoreUnavailable
 from stagepost.executor import Executor
+from stagepost.options import Options
 from stagepost.outcome import Outcome, Succeeded
 from stagepost.records import Beat, ProgressNote
 from stagepost.stores.sqlite import SqliteStore
@@ -192,7 +192,7 @@ class Silent(SqliteStore):
 async def test_a_worker_whose_lease_ran_out_is_refused_and_another_finishes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(wiring._STORES, "sqlite", opener(Silent))
+    monkeypatch.setitem(adapters.STORES, "sqlite", opener(Silent))
     log = tmp_path / "log"
     async with running(app, tmp_path / "data") as engine:
         assert isinstance(engine.store, Silent)
@@ -315,7 +315,7 @@ class Reluctant(SqliteStore):
 async def test_an_outcome_is_written_once_the_store_takes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(wiring._STORES, "sqlite", opener(Reluctant))
+    monkeypatch.setitem(adapters.STORES, "sqlite", opener(Reluctant))
     async with running(app, tmp_path, concurrency=1) as engine:
         submitted = await engine.client.submit("plain", {"n": 1})
         view = await finished(engine, submitted.task_id)

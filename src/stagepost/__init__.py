@@ -1,6 +1,7 @@
 """Stagepost runs long AI tasks behind a product: submit, 202 at once, live progress, result."""
 
-from stagepost.client import Caller, Client, Options
+from stagepost.caller import Caller
+from stagepost.client import Client
 from stagepost.context import Context
 from stagepost.errors import (
     AmbiguousStep,
@@ -17,6 +18,7 @@ from stagepost.errors import (
     StagepostError,
     Terminal,
 )
+from stagepost.options import Options
 from stagepost.registry import App
 from stagepost.retry import Retry
 from stagepost.upload import Upload

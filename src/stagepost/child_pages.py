@@ -11,8 +11,9 @@ from stagepost.errors import UnknownLane
 from stagepost.inputs import ids_in, input_text
 from stagepost.journal import NewChildren
 from stagepost.records import UploadRecord
-from stagepost.registry import App, TaskType
+from stagepost.registry import App
 from stagepost.store import Store
+from stagepost.task_type import TaskType
 
 _MOST_UPLOADS: Final = 1_000  # ids of one page's inputs that are looked up at once
 

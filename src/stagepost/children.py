@@ -6,7 +6,7 @@ children by their path, and reads them again.
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
@@ -31,7 +31,6 @@ _READ: Final = 200  # children whose results are read at once
 _LOOK_FIRST: Final = 0.1  # seconds between two looks of a branch that waits beside others
 _LOOK_MOST: Final = 2.0
 
-Guard = Callable[..., Awaitable[Any]]
 OnFailure = Literal["stop", "collect"]
 
 
@@ -57,12 +56,11 @@ class Plan(NamedTuple):
 
 
 class Children:
-    """One claim's hand in the engine, as far as children go. `guard` calls the journal."""
+    """One claim's hand in the engine, as far as children go."""
 
-    def __init__(self, journal: Journal, gate: Gate, guard: Guard) -> None:
+    def __init__(self, journal: Journal, gate: Gate) -> None:
         self._journal = journal
         self._gate = gate
-        self._guard = guard
 
     async def child(self, plan: Plan, value: Any, key: str | None) -> Any:
         """Start one child and wait for its result."""
@@ -106,7 +104,7 @@ class Children:
     async def _start(self, path: str, plan: Plan, values: Iterable[Any], *, stop: bool) -> Batch:
         """The batch with all its children; those that were made before are only compared."""
         self._gate.used()
-        batch: Batch | None = await self._guard(self._journal.batch, path)
+        batch = await self._gate.through(self._journal.batch, path)
         digest = hashlib.sha256(plan.type.encode()).hexdigest()
         end = 0
         for page, last in _pages(values):
@@ -133,7 +131,7 @@ class Children:
         flight = CURRENT.get().flight
         try:
             async with self._gate.flight(flight):
-                batch: Batch = await self._guard(self._journal.spawn, asked)
+                batch = await self._gate.through(self._journal.spawn, asked)
         except CancelAsked:
             # The worker is being told as well, and unwinds this.
             await self._gate.hold(flight)
@@ -153,7 +151,7 @@ class Children:
             if batch.sealed and all(child.status in SETTLED for child in found):
                 return found
             # One was sent back meanwhile.
-            batch = await self._guard(self._journal.batch, batch.path)
+            batch = await self._again(batch)
         return []
 
     async def _over(self, batch: Batch, *, stop: bool) -> Batch:
@@ -163,11 +161,16 @@ class Children:
         async with self._gate.waiting(condition, CURRENT.get().flight) as wait:
             pause = _LOOK_FIRST
             while True:
-                found: Batch = await self._guard(self._journal.batch, batch.path)
+                found = await self._again(batch)
                 if found.is_over(stop=stop):
                     return found
                 await wait.rest(pause)
                 pause = min(2 * pause, _LOOK_MOST)
+
+    async def _again(self, batch: Batch) -> Batch:
+        found = await self._gate.through(self._journal.batch, batch.path)
+        assert found is not None, batch.path
+        return found
 
     async def _results(self, batch: Batch, *, texts: bool) -> list[ChildResult]:
         found: list[ChildResult] = []
@@ -180,15 +183,14 @@ class Children:
 
     async def _page(self, batch: Batch, after: int, *, texts: bool) -> Sequence[ChildRecord]:
         many = _READ if texts else PAGE
-        page: Sequence[ChildRecord] = await self._guard(
-            self._journal.children, batch.id, after, many, texts=texts
-        )
-        return page
+        return await self._gate.through(self._journal.children, batch.id, after, many, texts=texts)
 
     async def _result(self, record: ChildRecord, *, texts: bool) -> ChildResult:
         result = None
         if texts and record.result is not None:
-            text = record.result.text or await self._guard(self._journal.text, record.result)
+            text = record.result.text
+            if text is None:
+                text = await self._gate.through(self._journal.text, record.result)
             result = from_json(text)
         return ChildResult(
             record.task_id, record.status, result, record.failure_kind, record.error_message

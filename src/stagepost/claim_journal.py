@@ -1,40 +1,31 @@
 """The journal of a claim that runs in this process: straight to store, blobs and bus."""
 
 import asyncio
-import logging
-import random
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from uuid_utils import uuid7
 
 from stagepost.batch import MOST_BATCHES, Batch, ChildRecord
-from stagepost.blobs import OFFLOAD_OVER, Blobs
-from stagepost.bus import Bus, Token
+from stagepost.blobs import Blobs
+from stagepost.bus import Bus
 from stagepost.child_pages import ChildPages
 from stagepost.claim_limits import ClaimLimits
-from stagepost.errors import LeaseLost, Retryable
+from stagepost.errors import LeaseLost
+from stagepost.insisting import insist
 from stagepost.journal import Found, NewChildren, NewStep
 from stagepost.limiter import Verdict
 from stagepost.limiting import Limiting
+from stagepost.offloading import chunks, inline
 from stagepost.records import Artifact, Checkpoint, Claimed, ProgressNote, SavedStep
 from stagepost.signals import NewWait, Pending
 from stagepost.store import Store
 from stagepost.task import Lease, Payload
+from stagepost.thinning import TEXT_EVERY, TEXT_WAITING, LatestProgress, StepText
 
-Answer = TypeVar("Answer")
-
-_log = logging.getLogger("stagepost.journal")
-
-_NOTE_EVERY: Final = 0.25  # seconds between two durable progress events of a task
-_TOKEN_EVERY: Final = 0.05  # seconds between two pieces of a step's text
-_TEXT_WAITING: Final = 64 * 1024  # characters
-_RETRY_FIRST: Final = 0.1  # seconds
-_RETRY_MOST: Final = 5.0
 _ARTIFACT_LIMIT: Final = 1024 * 1024 * 1024  # bytes
-_CHUNK: Final = 256 * 1024
 
 
 class ClaimJournal:
@@ -71,8 +62,8 @@ class ClaimJournal:
         self._knows_all = False
         self._to_come: dict[str, set[str]] | None = None
         self._closed = False
-        self._progress: _Progress | None = None
-        self._texts: dict[str, _Text] = {}
+        self._progress: LatestProgress | None = None
+        self._texts: dict[str, StepText] = {}
         self._limiting = limiting
         self.limits: ClaimLimits | None = None
         """What the claim has taken of limits, once it has."""
@@ -144,23 +135,23 @@ class ClaimJournal:
         """Keep the newest progress; it is written at most four times a second."""
         self._check()
         if self._progress is None:
-            self._progress = _Progress(self._lease, self._store)
+            self._progress = LatestProgress(self._lease, self._store)
         self._progress.put(note)
 
     async def emit(self, step: str, text: str) -> None:
         """Send text, merged to at most twenty pieces a second."""
         self._check()
         if step not in self._texts:
-            self._texts[step] = _Text(self._bus, self._claim, step)
-        if self._texts[step].add(text) > _TEXT_WAITING:
+            self._texts[step] = StepText(self._bus, self._claim, step)
+        if self._texts[step].add(text) > TEXT_WAITING:
             # A handler that sends faster than that waits, so that others get their turn.
-            await asyncio.sleep(_TOKEN_EVERY)
+            await asyncio.sleep(TEXT_EVERY)
 
     async def attach(self, name: str, media_type: str, content: bytes | Path) -> None:
         """Save an artifact. Raises ValueError for a file that can't be read or is over 1 GiB."""
         self._check()
         key = await self._stage()
-        stored = await insist(lambda: self._blobs.put(key, _chunks(content), limit=_ARTIFACT_LIMIT))
+        stored = await insist(lambda: self._blobs.put(key, chunks(content), limit=_ARTIFACT_LIMIT))
         artifact = Artifact(name, media_type, stored.size, stored.sha256, key)
         await insist(lambda: self._store.attach(self._lease, artifact))
 
@@ -203,7 +194,7 @@ class ClaimJournal:
         if small is not None:
             return small
         key, content = await self._stage(), text.encode()
-        await insist(lambda: self._blobs.put(key, _chunks(content), limit=len(content)))
+        await insist(lambda: self._blobs.put(key, chunks(content), limit=len(content)))
         return Payload(None, len(content), key)
 
     def close_now(self) -> bool:
@@ -254,129 +245,3 @@ class ClaimJournal:
 
 def _scope_of(path: str) -> str:
     return path.rpartition("/")[0]
-
-
-class _Progress:
-    """At most one durable progress event each 250 ms; the latest wins and none is reordered."""
-
-    def __init__(self, lease: Lease, store: Store) -> None:
-        self._lease = lease
-        self._store = store
-        self._waiting: ProgressNote | None = None
-        self._writing: asyncio.Task[None] | None = None
-        self._written_at = -_NOTE_EVERY
-        self._timer: asyncio.TimerHandle | None = None
-
-    def put(self, note: ProgressNote) -> None:
-        self._waiting = note
-        if self._writing is None and self._timer is None:
-            loop = asyncio.get_running_loop()
-            delay = self._written_at + _NOTE_EVERY - loop.time()
-            self._timer = loop.call_later(max(0.0, delay), self._start)
-
-    def _start(self) -> None:
-        self._timer = None
-        self._writing = asyncio.get_running_loop().create_task(
-            self._write(), name=f"progress of {self._lease.task_id}"
-        )
-
-    async def _write(self) -> None:
-        note, self._waiting = self._waiting, None
-        loop = asyncio.get_running_loop()
-        self._written_at = loop.time()
-        try:
-            if note is not None:
-                await self._store.progress(self._lease, note)
-        except LeaseLost:
-            _log.info("progress of task %s came from a lost claim", self._lease.task_id)
-        except Retryable as error:
-            _log.warning("progress of task %s was not kept: %s", self._lease.task_id, error)
-        finally:
-            self._writing = None
-        if self._waiting is not None:
-            self.put(self._waiting)
-
-    async def take(self) -> ProgressNote | None:
-        """What waits, once nothing is being written; it has to be written by the caller now."""
-        if self._writing is not None:
-            await asyncio.wait([self._writing])
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        note, self._waiting = self._waiting, None
-        if note is not None:
-            self._written_at = asyncio.get_running_loop().time()
-        return note
-
-
-class _Text:
-    """A step's text on its way to the bus, in pieces."""
-
-    def __init__(self, bus: Bus, claim: Claimed, step: str) -> None:
-        self._bus = bus
-        self._claim = claim
-        self._step = step
-        self._offset = 0
-        self._waiting: list[str] = []
-        self._length = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._sent_at = -_TOKEN_EVERY
-
-    def add(self, text: str) -> int:
-        """Take a piece; answers how many characters wait to be sent."""
-        self._waiting.append(text)
-        self._length += len(text)
-        if self._timer is None:
-            loop = asyncio.get_running_loop()
-            delay = self._sent_at + _TOKEN_EVERY - loop.time()
-            self._timer = loop.call_later(max(0.0, delay), self.flush)
-        return self._length
-
-    def flush(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        text = "".join(self._waiting)
-        self._waiting.clear()
-        self._length = 0
-        if text:
-            self._sent_at = asyncio.get_running_loop().time()
-            token = Token(self._step, self._claim.attempt, self._offset, text)
-            self._offset += len(text)
-            self._bus.emit(self._claim.task_id, token)
-
-
-def inline(text: str) -> Payload | None:
-    """JSON text as it is kept in its row; None when it is too large for that."""
-    size = len(text) if text.isascii() else len(text.encode())
-    return Payload(text, size) if size <= OFFLOAD_OVER else None
-
-
-async def insist(call: Callable[[], Awaitable[Answer]]) -> Answer:
-    """Call until the store takes it; other errors end it. The caller's own end bounds it."""
-    delay = _RETRY_FIRST
-    while True:
-        try:
-            return await call()
-        except Retryable as error:
-            _log.warning("tried again in %.1f s: %s", delay, error)
-        await asyncio.sleep(delay * (0.5 + random.random() / 2))  # noqa: S311  # only spreads
-        delay = min(delay * 2, _RETRY_MOST)
-
-
-async def _chunks(content: bytes | Path) -> AsyncIterator[bytes]:
-    if isinstance(content, bytes):
-        for start in range(0, max(1, len(content)), _CHUNK):
-            yield content[start : start + _CHUNK]
-        return
-    with await _read(content, lambda: content.open("rb")) as file:
-        while piece := await _read(content, lambda: file.read(_CHUNK)):
-            yield piece
-
-
-async def _read(path: Path, read: Callable[[], Answer]) -> Answer:
-    # Translated, because an OSError among the chunks would be taken for one of the blob store.
-    try:
-        return await asyncio.to_thread(read)
-    except OSError as error:
-        raise ValueError(f"The file {path} can't be read: {error.strerror}.") from error

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -12,55 +11,21 @@ from stagepost.blobs import Blobs
 from stagepost.broker import Broker, Delivery
 from stagepost.caller import LOCAL, Caller
 from stagepost.erasing import erase
-from stagepost.errors import Conflict, Invalid, UnknownLane
-from stagepost.inputs import ids_in, input_text
+from stagepost.errors import Conflict, UnknownLane
+from stagepost.inputs import ids_in, input_text, signal_text
 from stagepost.mass_client import MassClient
 from stagepost.notifier import Notifier
-from stagepost.records import (
-    Idempotency,
-    NewTask,
-    Resume,
-    Scope,
-    Submitted,
-    TaskView,
-    UploadRecord,
-)
-from stagepost.registry import App, TaskType
+from stagepost.options import Options, new_task
+from stagepost.records import Resume, Scope, Submitted, TaskView, UploadRecord
+from stagepost.registry import App
 from stagepost.retention import Tombstone
 from stagepost.scheduling import Scheduling
-from stagepost.signals import MOST_BYTES, NAME, Signal
+from stagepost.signals import Signal
 from stagepost.store import Store
 from stagepost.task import SETTLED, CancelRequest, Status, Task
 
-__all__ = ["LOCAL", "Caller", "Client", "Options"]
-
 _MOST_PAGES: Final = 10_000  # of dead children that go back with their parent
 _LOOK_EVERY: Final = 0.5  # seconds, where no doorbell rings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How a task is run. Instants are ms since 1970, `delay` is seconds.
-
-    `priority` is seconds of head start over the tenant's other tasks in the lane. Of its tasks with
-    one `concurrency_key` one runs at a time, or as many as the tenant's rule says.
-
-    Of a tenant, type and `unique_key` there is one task at a time that is not over: a second submit
-    is answered with it. `debounce`, in seconds, needs one, and is in the place of `run_at` and
-    `delay`: the task starts so long after the last of such submits, with the input of that.
-    """
-
-    lane: str | None = None
-    priority: int = 0
-    run_at: int | None = None
-    delay: float = 0.0
-    deadline: int | None = None
-    tags: tuple[str, ...] = ()
-    trace_id: str | None = None
-    idempotency: Idempotency | None = None
-    concurrency_key: str | None = None
-    unique_key: str | None = None
-    debounce: float = 0.0
 
 
 _PLAIN: Final = Options()
@@ -109,9 +74,9 @@ class Client:
         if lane not in self._lanes:
             raise UnknownLane(f'There is no lane "{lane}"; there are: {", ".join(self._lanes)}.')
         if options.debounce:
-            _check_debounce(options)
+            options.check_debounce()
         text = input_text(task_type, input, uploads)
-        new = _new_task(task_type, lane, text, caller, options, uploads)
+        new = new_task(task_type, lane, text, caller, options, uploads)
         submitted = await self._store.submit(new)
         if not self._broker.direct and not submitted.replayed:
             await self._broker.publish([Delivery(submitted.task_id, lane, 1)])
@@ -190,7 +155,7 @@ class Client:
         100 signals that it has not taken; NotAllowed when it waits for the signal from others;
         Invalid for a name that can't be one and a value that is no JSON or larger than 64 KiB.
         """
-        body = _signal_text(name, value)
+        body = signal_text(name, value)
         sent = Signal(signal_id or str(uuid7()), name, body, caller.user, tuple(roles))
         return await self._store.waits.send(task_id, caller.scope, sent)
 
@@ -260,57 +225,3 @@ class Client:
             named = tuple({each.upload_id: each for each in (*earlier, *uploads)}.values())
             text = input_text(task_type, input, named)
         return Resume(fresh=fresh, from_step=from_step, input=text, uploads=named)
-
-
-def _check_debounce(options: Options) -> None:
-    if options.debounce < 0 or options.unique_key is None:
-        raise ValueError("debounce is a number of seconds, and needs a unique_key.")
-    if options.run_at is not None or options.delay:
-        raise ValueError("debounce says when the task starts; leave out run_at and delay.")
-
-
-def _new_task(
-    task_type: TaskType,
-    lane: str,
-    text: str,
-    caller: Caller,
-    options: Options,
-    uploads: Sequence[UploadRecord],
-) -> NewTask:
-    task_id = str(uuid7())
-    return NewTask(
-        task_id,
-        caller.tenant,
-        caller.user,
-        task_type.name,
-        lane,
-        text,
-        task_type.retry.attempts,
-        task_type.ttl,
-        # A UUID is 32 hexadecimal digits, as a W3C trace id is.
-        options.trace_id or task_id.replace("-", ""),
-        options.priority,
-        options.run_at,
-        options.debounce or options.delay,
-        options.deadline,
-        options.tags,
-        tuple(uploads),
-        options.idempotency,
-        options.concurrency_key,
-        None,
-        options.unique_key,
-        options.debounce > 0,
-    )
-
-
-def _signal_text(name: str, value: Any) -> str:
-    if not NAME.fullmatch(name):
-        told = "A signal's name has 1 to 64 letters, digits, dots, dashes and underscores."
-        raise Invalid(told, [(("name",), told)])
-    try:
-        text = orjson.dumps(value)
-    except TypeError as error:
-        raise Invalid("A signal is JSON data.", [((), str(error))]) from error
-    if len(text) > MOST_BYTES:
-        raise Invalid("A signal has at most 64 KiB of JSON.", [((), "larger than 64 KiB")])
-    return text.decode()

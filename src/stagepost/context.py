@@ -1,27 +1,22 @@
 """What a handler receives."""
 
-import asyncio
-import inspect
 import logging
-import random
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 from stagepost import codec
 from stagepost.children import Children, OnFailure, Plan
-from stagepost.errors import CodeChanged, LeaseLost, RateLimited
-from stagepost.gate import Gate, Unwound
+from stagepost.gate import Gate
 from stagepost.handler_waits import HandlerWaits
 from stagepost.items import Ticks, labelled, side_by_side
-from stagepost.journal import Journal, NewStep
-from stagepost.permit import OWED, Permit, forgive, pay
-from stagepost.records import Claimed, ProgressNote
-from stagepost.retry import park_delay, seconds
+from stagepost.journal import Journal
+from stagepost.outputs import artifact, clean, noted
+from stagepost.permit import Permit, forgive
+from stagepost.records import Claimed
 from stagepost.scope import CURRENT, Scope, escape
+from stagepost.steps import Call, Runner, Steps, how_to
 from stagepost.upload import SOURCE
 
 Item = TypeVar("Item")
@@ -41,34 +36,6 @@ class Facts(NamedTuple):
     trace_id: str
     waits: int = 0
     code_version: int = 1
-
-
-class Runner(Protocol):
-    """Runs a step's function when that is no coroutine function.
-
-    `timeout` is in seconds and counts from when the function starts; raises TimeoutError.
-    """
-
-    async def in_thread(self, call: Callable[[], Any], timeout: float | None) -> Any:
-        """In a thread of this process, which runs on after a time-out."""
-        ...
-
-    async def in_process(
-        self,
-        fn: Callable[..., Any],
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        timeout: float | None,
-    ) -> Any:
-        """In a process that is killed at a time-out, and when this is cancelled."""
-        ...
-
-
-class _How(NamedTuple):
-    """How a step runs."""
-
-    timeout: float | None
-    cpu: bool
 
 
 class Context:
@@ -166,12 +133,12 @@ class Context:
         AmbiguousStep, TimeoutError, and what `fn` raises, but for RateLimited: then the step waits
         for the limit, without a worker once nothing else goes on, and runs anew.
         """
-        how = _how(fn, timeout, cpu=cpu)
-        start = None if progress is None else _note(progress, message or "", name)
+        how = how_to(fn, timeout, cpu=cpu)
+        start = None if progress is None else noted(progress, message or "", name)
         with CURRENT.get().enter(name, key) as path:
-            call = _Call(path, name, fn, args, kwargs, codec.digest(args, kwargs))
+            call = Call(path, name, fn, args, kwargs, codec.digest(args, kwargs))
             try:
-                return await self._run(call, how, start)
+                return await self._steps().run(call, how, start)
             finally:
                 forgive()
 
@@ -199,15 +166,15 @@ class Context:
         work = labelled(list(items), key)
         if not 1 <= concurrency <= 1000:
             raise ValueError("concurrency lies between 1 and 1000.")
-        how = _how(fn, timeout, cpu=cpu)
+        how = how_to(fn, timeout, cpu=cpu)
         ticks = Ticks(partial(self._note, step=name), len(work), progress, message)
-        common = codec.digest(args, kwargs)
+        common, steps = codec.digest(args, kwargs), self._steps()
         with CURRENT.get().enter(name, None) as base:
 
             async def one(label: str, item: Item) -> Any:
                 path, digest = f"{base}[{escape(label)}]", codec.digest([item, common], {})
-                call = _Call(path, name, fn, (item, *args), kwargs, digest)
-                result = await self._run(call, how)
+                call = Call(path, name, fn, (item, *args), kwargs, digest)
+                result = await steps.run(call, how)
                 await ticks.tick()
                 return result
 
@@ -320,7 +287,7 @@ class Context:
         """Send a piece of text, such as a model's tokens, to whoever watches now."""
         self._gate.used()
         scope = CURRENT.get()
-        await self._guard(self._journal.emit, scope.path or "main", _clean(text))
+        await self._gate.through(self._journal.emit, scope.path or "main", clean(text))
 
     async def save_artifact(self, name: str, content: bytes | str | Path, media_type: str) -> None:
         """Keep a file with the task, for its user to fetch; one of the same name is replaced.
@@ -328,15 +295,13 @@ class Context:
         Text is kept as UTF-8; a Path is a local file, whose bytes are kept.
         """
         self._gate.used()
-        content = _bytes_of(content)
-        if not name or len(name) > 255 or "/" in name or not name.isprintable():
-            raise ValueError("An artifact's name has 1 to 255 printable characters and no slash.")
+        content = artifact(name, content)
         if CURRENT.get().flight is not None:
             # A step in flight runs to its end, and this is a part of it.
-            await self._guard(self._journal.attach, name, media_type, content)
+            await self._gate.through(self._journal.attach, name, media_type, content)
             return
         async with self._gate.flight(None):
-            await self._guard(self._journal.attach, name, media_type, content)
+            await self._gate.through(self._journal.attach, name, media_type, content)
 
     async def call_handler(self, handler: Callable[..., Any], request: Any) -> Any:
         """Run a handler in this context, and end it with the handler. For the engine.
@@ -359,125 +324,17 @@ class Context:
         """What runs now is the handler's own asyncio task, or acts for it. For the engine."""
         self._gate.is_handler()
 
-    async def _run(self, call: "_Call", how: _How, start: ProgressNote | None = None) -> Any:
-        self._gate.used()
-        found = await self._guard(self._journal.find, call.path)
-        if found is not None:
-            if found.input_hash != call.digest:
-                raise CodeChanged(
-                    f'The saved step "{call.path}" had other arguments; the code has changed '
-                    "since. Redrive the task fresh, or from that step."
-                )
-            return codec.decode(call.fn, found.text)
-        if OWED.get():
-            await pay(CURRENT.get().flight)
-        for waits in count(self._facts.waits):
-            try:
-                return await self._fly(call, how, start)
-            except RateLimited as error:
-                # Not raised, or it would end the branches beside this one.
-                delay = park_delay(waits, error.retry_after, random.random())  # noqa: S311
-                await self._waits().limit(str(error), delay)
-        raise AssertionError("unreachable")
+    # Made when they are needed: many handlers have no steps, most never wait or start children.
 
-    async def _fly(self, call: "_Call", how: _How, start: ProgressNote | None) -> Any:
-        async with self._gate.flight(CURRENT.get().flight) as flight:
-            if start is not None:
-                await self._guard(self._journal.note, start)
-            started = time.monotonic()
-            value = await self._invoke(Scope(call.path, call.name, flight), call, how)
-            text = codec.encode(call.fn, value)
-            # Decoded before it is saved: what does not come back as it went is no result.
-            value = codec.decode(call.fn, text)
-            took = round((time.monotonic() - started) * 1000)
-            step = NewStep(call.path, call.name, call.digest, text, took)
-            await self._guard(self._journal.save, step)
-        return value
-
-    async def _invoke(self, scope: Scope, call: "_Call", how: _How) -> Any:
-        token = CURRENT.set(scope)
-        try:
-            if how.cpu:
-                return await self._runner.in_process(call.fn, call.args, call.kwargs, how.timeout)
-            if inspect.iscoroutinefunction(call.fn):
-                async with asyncio.timeout(how.timeout):
-                    return await call.fn(*call.args, **call.kwargs)
-            value = await self._runner.in_thread(call.run, how.timeout)
-            if inspect.isawaitable(value):
-                async with asyncio.timeout(how.timeout):
-                    return await value
-            return value
-        finally:
-            CURRENT.reset(token)
-            for permit in scope.permits:
-                await permit.end()
-
-    # Made when they are needed: most handlers never wait, and start no children.
+    def _steps(self) -> Steps:
+        return Steps(self._journal, self._gate, self._runner, self._facts.waits)
 
     def _waits(self) -> HandlerWaits:
-        return HandlerWaits(self._journal, self._gate, self._guard)
+        return HandlerWaits(self._journal, self._gate)
 
     def _children(self) -> Children:
-        return Children(self._journal, self._gate, self._guard)
+        return Children(self._journal, self._gate)
 
     async def _note(self, percent: float, message: str, step: str | None) -> None:
         self._gate.used()
-        await self._guard(self._journal.note, _note(percent, message, step))
-
-    async def _guard(
-        self, write: Callable[..., Awaitable[Result]], *args: Any, **named: Any
-    ) -> Result:
-        self._gate.check()
-        # A claim that is lost can write nothing more: its handler has no reason to go on.
-        try:
-            return await write(*args, **named)
-        except LeaseLost as error:
-            self._gate.check()
-            self._gate.unwind()
-            raise Unwound from error
-
-
-class _Call(NamedTuple):
-    """One step to be run or replayed."""
-
-    path: str
-    name: str
-    fn: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    digest: str
-
-    def run(self) -> Any:
-        """Call the function."""
-        return self.fn(*self.args, **self.kwargs)
-
-
-def _how(fn: Callable[..., Any], timeout: float | str | None, *, cpu: bool) -> _How:
-    if cpu and inspect.iscoroutinefunction(fn):
-        raise TypeError(f"cpu=True takes a function without async, not {fn.__qualname__}.")
-    return _How(None if timeout is None else seconds(timeout), cpu)
-
-
-def _note(percent: float, message: str, step: str | None) -> ProgressNote:
-    if not 0 <= percent <= 100:
-        raise ValueError("Progress lies between 0 and 100.")
-    return ProgressNote(round(percent), _clean(message)[:500], step)
-
-
-def _bytes_of(content: Any) -> bytes | Path:
-    match content:
-        case bytes() | Path():
-            return content
-        case bytearray() | memoryview():
-            return bytes(content)
-        case str():
-            return _clean(content).encode()
-        case _:
-            raise TypeError(
-                f"An artifact is bytes, text or the Path of a file, not {type(content).__name__}."
-            )
-
-
-def _clean(text: str) -> str:
-    # Halves of surrogate pairs are no text that could be kept or sent.
-    return text.encode("utf-8", "replace").decode()
+        await self._gate.through(self._journal.note, noted(percent, message, step))

@@ -16,19 +16,22 @@ from stagepost.bus import Bus
 from stagepost.child.frames import RunHandler, has_name, name_of
 from stagepost.child.process import ChildDied, Children
 from stagepost.child_pages import ChildPages
-from stagepost.claim_journal import ClaimJournal, inline, insist
+from stagepost.claim_journal import ClaimJournal
 from stagepost.context import Context, Facts
 from stagepost.errors import CodeChanged, LeaseLost, Retryable, Terminal
 from stagepost.failure import REACTIONS, Failure, FailureKind, Then, classify
+from stagepost.insisting import insist
 from stagepost.learning import Learner
 from stagepost.lifecycle import died
 from stagepost.limiting import Limiting
+from stagepost.offloading import inline
 from stagepost.outcome import Drained, Failed, Outcome, Succeeded, Waiting
 from stagepost.records import Claimed
-from stagepost.registry import App, TaskType
+from stagepost.registry import App
 from stagepost.retry import park_delay
 from stagepost.running import RUNNING, Running, Why, failed, outcome_of
 from stagepost.store import Store
+from stagepost.task_type import TaskType
 from stagepost.threads import Threads
 from stagepost.waiting import Condition, LimitFree
 

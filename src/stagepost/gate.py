@@ -15,14 +15,17 @@ All of it happens in the event loop of the handler; nothing here is shared betwe
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from stagepost.branches import Branches
+from stagepost.errors import LeaseLost
 from stagepost.waiting import MOST_BRANCHES, Condition
+
+Answer = TypeVar("Answer")
 
 GRACE: Final = 1.0
 """Seconds for code outside of steps, once every known branch of a handler with several waits."""
@@ -138,6 +141,18 @@ class Gate:
                 "The handler of this task has ended, and with it its context; "
                 "await whatever uses the context before the handler returns."
             )
+
+    async def through(
+        self, write: Callable[..., Awaitable[Answer]], *args: Any, **named: Any
+    ) -> Answer:
+        """Call the journal. A claim that is lost can write nothing more: it is unwound here."""
+        self.check()
+        try:
+            return await write(*args, **named)
+        except LeaseLost as error:
+            self.check()
+            self.unwind()
+            raise Unwound from error
 
     async def hold(self, around: "Flight | None") -> None:
         """Never return: end by Unwound or by cancellation."""

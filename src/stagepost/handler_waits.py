@@ -4,7 +4,7 @@ The store fixes when a wait ends, at its first call. The branch waits at the gat
 on before every other branch waits as well, the claim ends, and a replay comes here again.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -29,28 +29,24 @@ _LONGEST: Final = 10 * 365 * 86_400.0  # seconds
 _MOST_APPROVERS: Final = 100
 _LONGEST_APPROVER: Final = 128
 
-Guard = Callable[..., Awaitable[Any]]
-"""Calls the journal; a claim that is lost is unwound there."""
-
 
 class HandlerWaits:
     """The waits of one claim's handler."""
 
-    def __init__(self, journal: Journal, gate: Gate, guard: Guard) -> None:
+    def __init__(self, journal: Journal, gate: Gate) -> None:
         self._journal = journal
         self._gate = gate
-        self._guard = guard
 
     async def sleep(self, duration: float | str, key: str | None) -> None:
         """Return when a sleep's end, fixed by its first call, has come."""
         length = _length(duration)
         with CURRENT.get().enter("sleep", key) as path:
-            if await self._guard(self._journal.find, path) is not None:
+            if await self._gate.through(self._journal.find, path) is not None:
                 return
-            pending: Pending = await self._guard(self._journal.sleep, path, length)
+            pending = await self._gate.through(self._journal.sleep, path, length)
             await self._sleep(path, length, key or "sleep", pending)
             step = NewStep(path, "sleep", digest(("sleep",), {}), "null", round(length * 1000))
-            await self._guard(self._journal.save, step)
+            await self._gate.through(self._journal.save, step)
 
     async def _sleep(self, path: str, length: float, name: str, pending: Pending) -> None:
         left = pending.left or 0.0
@@ -61,7 +57,7 @@ class HandlerWaits:
         async with self._gate.waiting(condition, flight, brief=left <= BRIEF) as wait:
             while left > 0:
                 await wait.rest(left)
-                left = (await self._guard(self._journal.sleep, path, length)).left or 0.0
+                left = (await self._gate.through(self._journal.sleep, path, length)).left or 0.0
 
     async def wait_for(
         self,
@@ -78,13 +74,13 @@ class HandlerWaits:
         length = None if timeout is None else _length(timeout)
         step = f"wait_for {name}"
         with CURRENT.get().enter(step, key) as path:
-            found = await self._guard(self._journal.find, path)
+            found = await self._gate.through(self._journal.find, path)
             wanted = NewWait(path, step, digest((step,), {}), name, length, _checked(approvers))
             text = found.text if found is not None else await self._listen(wanted)
         return _told(text, name)
 
     async def _listen(self, wanted: NewWait) -> str:
-        answer: Pending | str = await self._guard(self._journal.listen, wanted)
+        answer = await self._gate.through(self._journal.listen, wanted)
         if isinstance(answer, str):
             return answer
         condition = SignalSent(wanted.signal, wanted.path, answer.until)
@@ -92,7 +88,7 @@ class HandlerWaits:
             while not isinstance(answer, str):
                 left = _POLL if answer.left is None else min(_POLL, max(answer.left, 0.001))
                 await wait.rest(left)
-                answer = await self._guard(self._journal.listen, wanted)
+                answer = await self._gate.through(self._journal.listen, wanted)
         return answer
 
     async def limit(self, name: str, delay: float) -> None:

@@ -1,13 +1,15 @@
-"""A task's input, from what a caller gives to the JSON text that is kept."""
+"""Inputs and signals, from what a caller gives to the JSON text that is kept."""
 
 from collections.abc import Sequence
 from typing import Any, Final
 
+import orjson
 from pydantic import BaseModel
 
 from stagepost.errors import Invalid
 from stagepost.records import UploadRecord
-from stagepost.registry import TaskType
+from stagepost.signals import MOST_BYTES, NAME
+from stagepost.task_type import TaskType
 
 _LONGEST_INPUT: Final = 1024 * 1024  # bytes of JSON
 _MOST_IDS: Final = 1_000  # texts of an input that are looked up as uploads
@@ -43,3 +45,17 @@ def ids_in(value: Any) -> list[str]:
             case str() as item if len(item) == _ID_LENGTH:
                 found.append(item)
     return found
+
+
+def signal_text(name: str, value: Any) -> str:
+    """A signal's value as the JSON text that is kept. Raises Invalid."""
+    if not NAME.fullmatch(name):
+        told = "A signal's name has 1 to 64 letters, digits, dots, dashes and underscores."
+        raise Invalid(told, [(("name",), told)])
+    try:
+        text = orjson.dumps(value)
+    except TypeError as error:
+        raise Invalid("A signal is JSON data.", [((), str(error))]) from error
+    if len(text) > MOST_BYTES:
+        raise Invalid("A signal has at most 64 KiB of JSON.", [((), "larger than 64 KiB")])
+    return text.decode()

@@ -1,28 +1,15 @@
-"""The only reader of the environment. One frozen object, made at start and handed down."""
+"""Everything that can be set: one frozen object, made at start and handed down."""
 
-import os
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
-from stagepost.errors import StoreRefused
+from stagepost.addresses import folder_of, is_loopback
 from stagepost.limit import Limit
-from stagepost.masking import masked
 
 DEFAULT_DATA: Final = Path("stagepost-data")
-_AUTH_MODES: Final = ("local", "keys")
-_LOG_FORMS: Final = ("text", "json")
-_LOG_LEVELS: Final = ("debug", "info", "warning", "error")
-_PORT: Final = 8080
-_LOOPBACK: Final = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
-_READ_ELSEWHERE: Final = ("STAGEPOST_SERVICES_DIR",)
-"""By `stagepost dev services`."""
-_LIMIT: Final = "STAGEPOST_LIMIT_"
-_SHARED_LEASE: Final = 5.0  # seconds
-_KEEP: Final = "STAGEPOST_KEEP_"
+PORT: Final = 8080
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +67,7 @@ class Settings:
     blobs: str = field(default="", repr=False)
     app: str = ""
     host: str = "127.0.0.1"
-    port: int = _PORT
+    port: int = PORT
     probe: str = ""
     auth: tuple[str, ...] = ("local",)
     bootstrap_key: str = field(default="", repr=False)
@@ -102,7 +89,7 @@ class Settings:
     def server(self) -> str:
         """The address of the server that commands talk to."""
         # Port 0 means any free one, which only `up` itself can tell.
-        return self.url or f"http://127.0.0.1:{self.port or _PORT}"
+        return self.url or f"http://127.0.0.1:{self.port or PORT}"
 
     @property
     def store_scheme(self) -> str:
@@ -138,15 +125,15 @@ class Settings:
     def folder(self) -> Path:
         """The data folder: of the embedded store, and of the blobs unless they have another."""
         if self.store and self.embedded:
-            return _path_of("STAGEPOST_STORE", self.store, "sqlite")
+            return folder_of("STAGEPOST_STORE", self.store, "sqlite")
         return self.data
 
     @property
     def blob_folder(self) -> Path:
         """The folder of the folder blobs."""
-        return (
-            _path_of("STAGEPOST_BLOBS", self.blobs, "file") if self.blobs else self.folder / "blobs"
-        )
+        if self.blobs:
+            return folder_of("STAGEPOST_BLOBS", self.blobs, "file")
+        return self.folder / "blobs"
 
     def check_exposure(self) -> None:
         """Keep the local mode, which asks for no key, on this machine.
@@ -195,220 +182,3 @@ class Settings:
         return replace(
             self, **{name: value for name, value in changes.items() if value is not None}
         )
-
-
-def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
-    """The settings that STAGEPOST_... variables give. Raises ValueError with the remedy."""
-    env = os.environ if environment is None else environment
-    settings = Settings(
-        data=Path(env.get("STAGEPOST_DATA", str(DEFAULT_DATA))),
-        store=env.get("STAGEPOST_STORE", ""),
-        broker=env.get("STAGEPOST_BROKER", "direct"),
-        bus=env.get("STAGEPOST_BUS", ""),
-        limiter=env.get("STAGEPOST_LIMITER", ""),
-        blobs=env.get("STAGEPOST_BLOBS", ""),
-        app=env.get("STAGEPOST_APP", ""),
-        host=env.get("STAGEPOST_HOST", "127.0.0.1"),
-        port=_whole("STAGEPOST_PORT", env, _PORT, least=0, most=65_535),
-        probe=env.get("STAGEPOST_PROBE", ""),
-        auth=_auth(env.get("STAGEPOST_AUTH", "local")),
-        bootstrap_key=env.get("STAGEPOST_BOOTSTRAP_KEY", ""),
-        url=server_url(env["STAGEPOST_URL"]) if env.get("STAGEPOST_URL") else "",
-        api_key=env.get("STAGEPOST_API_KEY", ""),
-        log=log_style(env),
-        lanes=_lanes(env.get("STAGEPOST_LANES", "interactive:8,batch:1")),
-        concurrency=_whole("STAGEPOST_CONCURRENCY", env, 8, most=10_000),
-        lease=_seconds("STAGEPOST_LEASE", env, 15.0),
-        heartbeat=_seconds("STAGEPOST_HEARTBEAT", env, 5.0),
-        drain_grace=_seconds("STAGEPOST_DRAIN_GRACE", env, 30.0),
-        cancel_grace=_seconds("STAGEPOST_CANCEL_GRACE", env, 30.0),
-        stall_after=_seconds("STAGEPOST_STALL_AFTER", env, 30.0),
-        keep=_keep(env),
-        limits=_limits(env),
-        shared_limits=_shared_limits(env.get("STAGEPOST_LIMITS", "")),
-    )
-    if settings.probe:
-        host_and_port(settings.probe)
-    if settings.heartbeat * 2 >= settings.lease:
-        raise ValueError("STAGEPOST_LEASE must be more than twice STAGEPOST_HEARTBEAT.")
-    if not settings.embedded and settings.lease < _SHARED_LEASE:
-        raise ValueError(
-            f"STAGEPOST_LEASE is {settings.lease:g}; on PostgreSQL it is at least "
-            f"{_SHARED_LEASE:g} seconds, so that a failover ends before a lease does."
-        )
-    return settings
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a name or address is one of this machine alone."""
-    return _LOOPBACK.fullmatch(host) is not None
-
-
-def names() -> tuple[str, ...]:
-    """Every variable that is read here, in alphabetical order."""
-    asked = _Asked()
-    from_environment(asked)
-    return tuple(sorted(asked.names))
-
-
-def unknown_names(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """The STAGEPOST_ variables that are set and that nobody reads: typing errors."""
-    env = os.environ if environment is None else environment
-    known = {*names(), *_READ_ELSEWHERE}
-    return tuple(
-        sorted(name for name in env if name.startswith("STAGEPOST_") and name not in known)
-    )
-
-
-class _Asked(dict[str, str]):
-    """An empty environment that notes what it is asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-
-    def get(self, name: str, default: Any = None) -> Any:
-        self.names.add(name)
-        return default
-
-
-def _path_of(name: str, url: str, scheme: str) -> Path:
-    parts = urlsplit(url)
-    if parts.scheme != scheme or parts.netloc or not parts.path:
-        raise StoreRefused(
-            f'{name} is "{masked(url)}"; this version takes {scheme}:///absolute/folder: '
-            f"unset {name}, or write that."
-        )
-    return Path(parts.path)
-
-
-def _auth(text: str) -> tuple[str, ...]:
-    modes = tuple(part.strip() for part in text.split(",") if part.strip())
-    unknown = [mode for mode in modes if mode not in _AUTH_MODES]
-    if unknown or not modes:
-        raise ValueError(f"STAGEPOST_AUTH is {text!r}; it takes {' and '.join(_AUTH_MODES)}.")
-    return modes
-
-
-def _lanes(text: str) -> dict[str, int]:
-    lanes: dict[str, int] = {}
-    for part in text.split(","):
-        name, _, weight = part.strip().partition(":")
-        if not name or not weight.isdigit() or not 1 <= int(weight) <= 1000:
-            raise ValueError('STAGEPOST_LANES is read as "name:weight,..."; a weight is 1 to 1000.')
-        lanes[name] = int(weight)
-    return lanes
-
-
-def _shared_limits(text: str) -> dict[str, Limit]:
-    limits: dict[str, Limit] = {}
-    for part in text.split(","):
-        name, colon, rule = part.strip().partition(":")
-        if not part.strip():
-            continue
-        if not colon or name in limits:
-            raise ValueError(
-                f"STAGEPOST_LIMITS is {text!r}; write name:100/1m,other:2, each name once: 100/1m "
-                "is units in a window, 2 how many at once, 100/1m+2 both."
-            )
-        try:
-            limits[name] = Limit.parse(name, rule)
-        except ValueError as error:
-            raise ValueError(f"STAGEPOST_LIMITS is {text!r}: {error}") from None
-    return limits
-
-
-def log_style(environment: Mapping[str, str] | None = None) -> LogStyle:
-    """The part of the settings that also a handler's own process needs. Raises ValueError."""
-    env = os.environ if environment is None else environment
-    return LogStyle(
-        form=_one_of("STAGEPOST_LOG", env, "text", _LOG_FORMS),
-        level=_one_of("STAGEPOST_LOG_LEVEL", env, "info", _LOG_LEVELS),
-    )
-
-
-def _keep(env: Mapping[str, str]) -> Keep:
-    plain = Keep()
-    return Keep(
-        **{
-            each.name: _days(f"{_KEEP}{each.name.upper()}", env, getattr(plain, each.name))
-            for each in fields(Keep)
-        }
-    )
-
-
-def _limits(env: Mapping[str, str]) -> Limits:
-    plain = Limits()
-    chosen: dict[str, Any] = {}
-    for limit in fields(Limits):
-        name, default = _LIMIT + limit.name.upper(), getattr(plain, limit.name)
-        read = _seconds if isinstance(default, float) else _whole
-        chosen[limit.name] = read(name, env, default)
-    return Limits(**chosen)
-
-
-def server_url(text: str) -> str:
-    """A server's address without a slash at its end. Raises ValueError for what is none."""
-    try:
-        parts = urlsplit(text)
-        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if not good:
-        raise ValueError(f'"{masked(text)}" is no server\'s address; write http://host:port.')
-    return text.rstrip("/")
-
-
-def host_and_port(text: str) -> tuple[str, int]:
-    """Where to listen, from `HOST:PORT`; port 0 is any free one. Raises ValueError."""
-    host, _, port = text.rpartition(":")
-    bare = host.removeprefix("[").removesuffix("]")
-    if not (bare and port.isascii() and port.isdigit() and int(port) <= 65_535):
-        raise ValueError(
-            f'"{text}" is no address to listen on; write HOST:PORT, such as 127.0.0.1:9090.'
-        )
-    return bare, int(port)
-
-
-def _one_of(name: str, env: Mapping[str, str], default: str, known: Sequence[str]) -> str:
-    text = env.get(name, default).lower()
-    if text not in known:
-        raise ValueError(f"{name} is {text!r}; it takes one of {', '.join(known)}.")
-    return text
-
-
-def _whole(
-    name: str, env: Mapping[str, str], default: int, *, least: int = 1, most: int = 2**40
-) -> int:
-    text = env.get(name)
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdigit()) or not least <= int(text) <= most:
-        raise ValueError(f"{name} is {text!r}; it takes a whole number from {least} to {most}.")
-    return int(text)
-
-
-def _days(name: str, env: Mapping[str, str], default: float) -> float:
-    text = env.get(name)
-    if text is None:
-        return default
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 < value <= 36_500:
-        raise ValueError(f"{name} is {text!r}; it takes days, more than 0 and at most 36500.")
-    return value
-
-
-def _seconds(name: str, env: Mapping[str, str], default: float) -> float:
-    text = env.get(name)
-    if text is None:
-        return default
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 < value <= 86_400:
-        raise ValueError(f"{name} is {text!r}; it takes seconds, more than 0 and at most a day.")
-    return value

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from stagepost.choice import LaneTurns
-from stagepost.claim_journal import insist
 from stagepost.errors import LeaseLost, Retryable
 from stagepost.executor import Executor
+from stagepost.insisting import insist
 from stagepost.outcome import Drained
 from stagepost.records import Claimed, Demand
 from stagepost.registry import App

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
 from typing import Any
 
@@ -47,6 +47,27 @@ class Threads:
         threading.Thread(target=run, args=(work,), name="stagepost-sync", daemon=True).start()
         async with asyncio.timeout(timeout):
             return await answer
+
+
+class InThreads:
+    """Runs all functions of steps in threads: where the process is killed as a whole, if at all."""
+
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
+
+    async def in_thread(self, call: Callable[[], Any], timeout: float | None) -> Any:
+        """In a thread."""
+        return await self._threads.run(call, timeout)
+
+    async def in_process(
+        self,
+        fn: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        timeout: float | None,
+    ) -> Any:
+        """In a thread of this process as well."""
+        return await self._threads.run(lambda: fn(*args, **kwargs), timeout)
 
 
 def _outcome(call: Callable[[], Any]) -> tuple[Any, Exception | None]:

@@ -1,4 +1,4 @@
-"""A worker's life: it registers, keeps its lease, watches over what runs, drains and retires.
+"""A worker's life: it registers, keeps its lease, drains and retires.
 
 Claims, handlers and their settlement live in the handlers' event loop (`Slots`). This side lives in
 the main loop, so that a handler that blocks its loop stops neither the heartbeats nor the watchdog.
@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import random
 import socket
 import time
 from collections.abc import Callable, Mapping
@@ -18,22 +17,19 @@ from typing import Any, Final
 from uuid_utils import uuid7
 
 from stagepost.bus import Bus, Committed, Token
-from stagepost.errors import LeaseLost, Retryable, StoreBroken
+from stagepost.errors import Retryable, StoreBroken
 from stagepost.executor import Executor
 from stagepost.handlers_loop import HandlersLoop
-from stagepost.outcome import Outcome
 from stagepost.records import WorkerRecord
 from stagepost.registry import App
-from stagepost.running import RUNNING, Running, Stop, Why, outcome_of
+from stagepost.running import Running, Stop, Why
 from stagepost.slots import Slots
 from stagepost.store import Store
+from stagepost.watchdog import LAST_WORDS, SETTLE, Watchdog
 
 _log = logging.getLogger("stagepost.worker")
 
-_WATCH: Final = 0.25  # seconds between two looks at what runs
-_LAST_WORDS: Final = 2.0  # seconds between unwinding a handler and giving it up
 _POLL: Final = 0.02  # seconds
-_SETTLE: Final = 5.0  # seconds for a settlement in somebody's stead
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +58,32 @@ class Worker:
         self._options = options
         self._loop = HandlersLoop()
         self._slots = Slots(app, store, executor, options.lanes, options.slots)
+        self._watchdog = Watchdog(
+            app,
+            store,
+            self._loop,
+            self._slots,
+            self.drain,
+            cancel_grace=options.cancel_grace,
+            stall_after=options.stall_after,
+        )
         self._beat_now = asyncio.Event()
         self._drain_asked = asyncio.Event()
         self._hurried = False
         self._begun = asyncio.Event()
         self._ended = asyncio.Event()
-        self._stalled = False
-        self.stuck = False
+
+    @property
+    def stuck(self) -> bool:
         """True once the process must be replaced to be rid of a handler that does not end."""
+        return self._watchdog.stuck
 
     @property
     def state(self) -> str:
         """running, draining or stalled."""
         if self._drain_asked.is_set():
             return "draining"
-        return "stalled" if self._stalled else "running"
+        return "stalled" if self._watchdog.stalled else "running"
 
     def drain(self) -> None:
         """Claim no more, let what runs come to a checkpoint, give back the rest, then end."""
@@ -108,7 +115,7 @@ class Worker:
         working = asyncio.wrap_future(self._loop.submit(self._slots.work()))
         stop_listening = self._bus.listen(self)
         beating = asyncio.create_task(self._beats(), name="heartbeats")
-        watching = asyncio.create_task(self._watch(), name="watchdog")
+        watching = asyncio.create_task(self._watchdog.run(), name="watchdog")
         try:
             await self._until_drain_or_fault(working, beating, watching)
             await self._drain(working)
@@ -139,7 +146,7 @@ class Worker:
             ended = next(iter(done))
             fault = None if ended.cancelled() else ended.exception()
             _log.critical("a loop of the worker has ended; it is replaced", exc_info=fault)
-            self.stuck = True
+            self._watchdog.stuck = True
             self.drain()
 
     async def _register(self) -> None:
@@ -165,7 +172,7 @@ class Worker:
                 await self._beat()
             except StoreBroken as error:
                 _log.critical("this process will be replaced: %s", error)
-                self.stuck = True
+                self._watchdog.stuck = True
                 self.hurry()
                 self.drain()
             except Retryable as error:
@@ -176,117 +183,29 @@ class Worker:
         if not beat.known:
             _log.warning("this worker was thought dead; it begins anew and drops what it ran")
             for lost in tuple(self._slots.running.values()):
-                self._tell(lost, Stop(Why.LOST))
+                self._watchdog.tell(lost, Stop(Why.LOST))
             await self._register()
         for task_id, request in beat.cancels:
             running = self._slots.running.get(task_id)
             if running is not None:
-                self._tell(running, Stop(Why.CANCEL, request))
-
-    def _tell(self, running: Running, stop: Stop) -> None:
-        if running.asked is None or running.asked.why < stop.why:
-            running.asked = stop
-            running.asked_at = running.asked_at or time.monotonic()
-            self._loop.call(running.end, stop)
-
-    async def _watch(self) -> None:
-        while True:
-            await asyncio.sleep(_WATCH)
-            self._look_at_the_loop()
-            now = time.monotonic()
-            for running in tuple(self._slots.running.values()):
-                if now >= running.ends_at:
-                    self._tell(running, Stop(Why.TIMEOUT))
-                elif now >= running.deadline_at:
-                    self._tell(running, Stop(Why.DEADLINE))
-                await self._insist_on_the_end(running, now)
-
-    def _look_at_the_loop(self) -> None:
-        if not self._loop.alive:
-            raise RuntimeError("The handlers' event loop has ended.")
-        silent = self._loop.silent_for()
-        stalled = silent > self._options.stall_after
-        if stalled and not self._stalled:
-            _log.error("a handler blocks its event loop:\n%s", self._loop.stack())
-        self._stalled = stalled
-        if silent > self._options.stall_after + self._options.cancel_grace:
-            self._be_rid_of_a_stray()
-
-    def _be_rid_of_a_stray(self) -> None:
-        # With a claim that runs, its time-out decides; what blocks the loop now belongs to none.
-        if not self._slots.running and not self.stuck:
-            _log.error("nothing runs and the event loop is blocked; this process will be replaced")
-            self.stuck = True
-            self.drain()
-
-    async def _insist_on_the_end(self, running: Running, now: float) -> None:
-        if running.asked_at is None or running.handled or self.stuck:
-            return
-        grace = self._options.cancel_grace
-        if now >= running.asked_at + grace + _LAST_WORDS:
-            await self._give_up(running)
-        elif now >= running.asked_at + grace:
-            self._loop.call(running.unwind)
-
-    async def _give_up(self, running: Running) -> None:
-        """The handler does not end: settle for it, and let the process be replaced."""
-        culprit = running
-        if self._blocked:
-            culprit = self._culprit() or running
-            _log.error("a handler blocks its event loop:\n%s", self._loop.stack())
-        _log.error(
-            "the handler of task %s does not end; this process will be replaced",
-            culprit.claim.task_id,
-        )
-        self.stuck = True
-        await self._settle_for(culprit, culprit.asked or Stop(Why.TIMEOUT))
-        self.drain()
-
-    def _culprit(self) -> Running | None:
-        busy = self._loop.busy
-        for running in tuple(self._slots.running.values()):
-            if running.asyncio_task is busy:
-                return running
-        return self._loop.busy_with(RUNNING)
-
-    @property
-    def _blocked(self) -> bool:
-        """Whether the handlers' loop does not even take what it is told."""
-        return self._loop.silent_for() > _LAST_WORDS / 2
-
-    async def _settle_for(self, running: Running, stop: Stop) -> None:
-        retry = self._app.types[running.claim.type].retry
-        spread = random.random()  # noqa: S311  # only spreads
-        outcome = outcome_of(stop, running.claim, retry, spread)
-        running.abandoned = True
-        if outcome is not None:
-            await self._settle(running, outcome)
-
-    async def _settle(self, running: Running, outcome: Outcome) -> None:
-        try:
-            async with asyncio.timeout(_SETTLE):
-                await self._store.settle(running.claim.lease, outcome)
-        except LeaseLost as error:
-            _log.info("%s", error)
-        except (Retryable, TimeoutError) as error:
-            _log.error("task %s is left to the rescuer: %s", running.claim.task_id, error)
+                self._watchdog.tell(running, Stop(Why.CANCEL, request))
 
     async def _drain(self, working: "asyncio.Future[None]") -> None:
         self._loop.call(self._slots.drain)
-        if not self._stalled:
-            await asyncio.wait([working], timeout=_SETTLE)
+        if not self._watchdog.stalled:
+            await asyncio.wait([working], timeout=SETTLE)
             await self._until_settled(self._options.drain_grace, hurried=lambda: self._hurried)
             self._loop.call(self._slots.unwind)
-            await self._until_settled(_LAST_WORDS)
+            await self._until_settled(LAST_WORDS)
         for running in tuple(self._slots.running.values()):
             if not running.handled and not running.abandoned:
-                self.stuck = True
-                await self._settle_for(running, self._reason(running))
+                self._watchdog.stuck = True
+                await self._watchdog.settle_for(running, self._reason(running))
 
     def _reason(self, running: Running) -> Stop:
         # Behind a loop that somebody else blocks nobody could be in time.
         asked = running.asked
-        if asked is None or (asked.why is Why.TIMEOUT and self._blocked):
+        if asked is None or (asked.why is Why.TIMEOUT and self._watchdog.blocked):
             return Stop(Why.DRAIN)
         return asked
 
@@ -305,9 +224,9 @@ class Worker:
 
     async def _close(self, watching: "asyncio.Task[None]", beating: "asyncio.Task[None]") -> None:
         await _end(watching)
-        if self._loop.alive and not self._blocked:
+        if self._loop.alive and not self._watchdog.blocked:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_SETTLE):
+                async with asyncio.timeout(SETTLE):
                     await asyncio.wrap_future(self._loop.submit(self._executor.close()))
         await asyncio.to_thread(self._loop.stop)
         # The last to go: until all is given back, nobody may think this worker dead.

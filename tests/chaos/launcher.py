@@ -22,12 +22,12 @@ from chaos.plan import Plan
 from chaos.power import watch
 from chaos.tasks import app
 from engine_kit.engine import opener
-from stagepost import handler_waits, wiring
+from stagepost import adapters, handler_waits, wiring
 from stagepost.blobstores.folder import FolderBlobs
-from stagepost.client import Options
 from stagepost.errors import StagepostError
 from stagepost.event import Event
 from stagepost.executor import Executor
+from stagepost.options import Options
 from stagepost.part import Part
 from stagepost.records import Filter, Idempotency, Scope
 from stagepost.schedule import Misfire, Overlap
@@ -142,9 +142,9 @@ def wire(plan: Plan) -> None:
     def blobs(folder: Path) -> Any:
         return Faulty(FolderBlobs(folder), plan.faults)
 
-    parts: Any = wiring
-    parts._STORES["sqlite"] = opener(lambda *args: broken(sqlite.SqliteStore(*args)))
-    parts._STORES["postgresql"] = postgres
+    parts: Any = adapters
+    parts.STORES["sqlite"] = opener(lambda *args: broken(sqlite.SqliteStore(*args)))
+    parts.STORES["postgresql"] = postgres
     parts.FolderBlobs = blobs
     waits: Any = handler_waits
     waits.BRIEF = 0.02

@@ -11,18 +11,12 @@ import pytest
 from typer.main import get_command
 
 from stagepost import App, Retry
+from stagepost.addresses import server_url
 from stagepost.cli import app, run
 from stagepost.cli.exits import Exit
+from stagepost.environment import from_environment, names, unknown_names
 from stagepost.limit import Limit
-from stagepost.settings import (
-    Keep,
-    Limits,
-    Settings,
-    from_environment,
-    names,
-    server_url,
-    unknown_names,
-)
+from stagepost.settings import Keep, Limits, Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -21,6 +21,7 @@ def test_from_a_database_to_two_workers_and_one_api(
     env = {
         "STAGEPOST_STORE": postgres_server.url_of("howto"),
         "STAGEPOST_BLOBS": (tmp_path / "blobs").as_uri(),
+        "STAGEPOST_LEASE": "15",  # as unset; other servers of these tests have a quicker one
     }
     app = tmp_path / "my-app"
     assert stagepost("init", str(app)).code == 0

@@ -24,8 +24,9 @@ from stagepost.blobs import OFFLOAD_OVER
 from stagepost.blobstores.folder import FolderBlobs
 from stagepost.brokers.direct import DirectBroker
 from stagepost.buses.memory import MemoryBus
+from stagepost.caller import LOCAL, Caller
 from stagepost.choice import LaneTurns
-from stagepost.client import LOCAL, Caller, Client
+from stagepost.client import Client
 from stagepost.clock import SystemClock
 from stagepost.failure import Failure, FailureKind
 from stagepost.limiters.memory import MemoryLimiter

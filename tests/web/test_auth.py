@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from stagepost.client import Caller
+from stagepost.caller import Caller
 from stagepost.records import Scope
 from stagepost.web import bootstrap
 from stagepost.web.keyring import hash_of, new_text

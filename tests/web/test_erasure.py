@@ -9,7 +9,7 @@ import pytest
 
 from stagepost.blobs import OFFLOAD_OVER
 from stagepost.blobstores.folder import FolderBlobs
-from stagepost.client import Caller
+from stagepost.caller import Caller
 from stagepost.errors import StoreUnavailable
 from stagepost.records import Scope
 from stagepost.web import create_app

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from stagepost.client import Caller
+from stagepost.caller import Caller
 from stagepost.failure import FailureKind
 from stagepost.mass import WINDOW
 from stagepost.records import Scope

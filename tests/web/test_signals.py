@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from stagepost.client import Caller
+from stagepost.caller import Caller
 from stagepost.outcome import Waiting
 from stagepost.records import Claimed, Scope
 from stagepost.signals import ROLE_WORDS, NewWait

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from stagepost.blobs import OFFLOAD_OVER
-from stagepost.client import Caller
+from stagepost.caller import Caller
 from stagepost.task import CancelRequest, Wait
 from web.kit import API, Engine, engine_in, http
 

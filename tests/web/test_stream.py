@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from stagepost.blobs import OFFLOAD_OVER
-from stagepost.client import Caller
+from stagepost.caller import Caller
 from stagepost.records import Resume, Scope
 from stagepost.task import CancelRequest
 from web.kit import API, Engine, http

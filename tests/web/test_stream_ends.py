@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stagepost.client import Caller
+from stagepost.caller import Caller
 from stagepost.records import Scope
 from stagepost.web import create_app
 from web.kit import Engine, alive, engine_in, http, until

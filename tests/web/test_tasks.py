@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from stagepost.client import Caller
+from stagepost.caller import Caller
 from stagepost.records import Scope
 from web.kit import API, Engine, http
 

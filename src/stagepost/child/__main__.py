@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from stagepost.child.blocking import BlockingContext
@@ -24,39 +24,19 @@ from stagepost.child.frames import (
 from stagepost.child.packing import Raised, pack, unpack
 from stagepost.child.remote_journal import RemoteJournal
 from stagepost.context import Context
+from stagepost.environment import log_style
 from stagepost.failure import classify
 from stagepost.gate import Gate
 from stagepost.lifeline import die_with
 from stagepost.logs import write_directly
 from stagepost.registry import describe
 from stagepost.running import Stop, Why
-from stagepost.settings import LogStyle, log_style
-from stagepost.threads import Threads
+from stagepost.settings import LogStyle
+from stagepost.threads import InThreads, Threads
 
 THREADS: Final = 1_000
 """Sync functions that run at the same time: as many as a map may start, since each may wait for
 another one inside it."""
-
-
-class _Here:
-    """The runner within a child: everything runs here, and is killed as a whole."""
-
-    def __init__(self, threads: Threads) -> None:
-        self._threads = threads
-
-    async def in_thread(self, call: Callable[[], Any], timeout: float | None) -> Any:
-        """In a thread."""
-        return await self._threads.run(call, timeout)
-
-    async def in_process(
-        self,
-        fn: Callable[..., Any],
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        timeout: float | None,
-    ) -> Any:
-        """In a thread of this process, which can be killed already."""
-        return await self._threads.run(lambda: fn(*args, **kwargs), timeout)
 
 
 class _Worker:
@@ -131,7 +111,7 @@ class _Worker:
         handler = find(work.handler, self._main)
         task_type = describe(work.type, handler)
         request = task_type.load(work.input)
-        context = Context(work.facts, self._journal, gate, _Here(self._threads))
+        context = Context(work.facts, self._journal, gate, InThreads(self._threads))
         call = handler if inspect.iscoroutinefunction(handler) else self._blocking(handler)
         return task_type.dump_result(await context.call_handler(call, request))
 

@@ -7,9 +7,11 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from stagepost.addresses import server_url
 from stagepost.cli.exits import Usage, usage
+from stagepost.environment import from_environment
 from stagepost.remote import Remote
-from stagepost.settings import Settings, from_environment, server_url
+from stagepost.settings import Settings
 
 Answer = TypeVar("Answer")
 

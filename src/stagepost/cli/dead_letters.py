@@ -14,7 +14,8 @@ from stagepost.cli.rows import Columns
 from stagepost.remote import Remote, Where
 
 if TYPE_CHECKING:
-    from stagepost.web.schemas import DeadLetter, Redrive
+    from stagepost.web.dead_letter_schemas import Redrive
+    from stagepost.web.schemas import DeadLetter
 
 dead_letters_app = typer.Typer(help="List dead letters, send them back, or give them up.")
 
@@ -61,7 +62,7 @@ def dead_letters(
         return
 
     async def page(remote: Remote, limit: int, after: str | None) -> Any:
-        return await remote.page_of_dead_letters(where, limit=limit, after=after)
+        return await remote.dead_letters.page(where, limit=limit, after=after)
 
     listing = Listing(_COLUMNS, _row, page, "No dead letters.")
     print_listing(listing, url, limit=limit, after=after, everything=everything, as_json=as_json)
@@ -106,7 +107,7 @@ def redrive(
     body |= {"canary": canary} if canary else {}
 
     async def work(remote: Remote) -> Any:
-        return await remote.redrive(body)
+        return await remote.dead_letters.redrive(body)
 
     told = ask(url, work)
     how = "would be sent back" if dry_run else f"are sent back by redrive {told['redriveId']}"
@@ -121,7 +122,7 @@ def redrive_status(redrive_id: RedriveId, url: Url = None, as_json: Json = False
     """Show how far a redrive is."""
 
     async def work(remote: Remote) -> "Redrive":
-        return await remote.redrive_progress(redrive_id)
+        return await remote.dead_letters.progress(redrive_id)
 
     _print_redrive(ask(url, work), as_json=as_json)
 
@@ -131,7 +132,7 @@ def redrive_stop(redrive_id: RedriveId, url: Url = None, as_json: Json = False) 
     """Send no further dead letter of a redrive back; what is on its way goes on."""
 
     async def work(remote: Remote) -> "Redrive":
-        return await remote.stop_redrive(redrive_id)
+        return await remote.dead_letters.stop(redrive_id)
 
     _print_redrive(ask(url, work), as_json=as_json)
 
@@ -163,7 +164,7 @@ def discard(
     body["reason"] = reason
 
     async def work(remote: Remote) -> Any:
-        return await remote.discard(body)
+        return await remote.dead_letters.discard(body)
 
     _print_count(ask(url, work), "given up", as_json=as_json)
 
@@ -191,7 +192,7 @@ def _print_count(answer: Mapping[str, Any], what: str, *, as_json: bool) -> None
 
 def _groups(where: Where, by: str, url: str | None, *, as_json: bool) -> None:
     async def work(remote: Remote) -> Any:
-        return await remote.dead_groups(where, by)
+        return await remote.dead_letters.groups(where, by)
 
     groups = ask(url, work)
     if as_json:

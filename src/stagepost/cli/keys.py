@@ -13,7 +13,7 @@ from stagepost.cli.rows import Columns
 from stagepost.remote import Remote
 
 if TYPE_CHECKING:
-    from stagepost.web.schemas import Key, NewKey
+    from stagepost.web.key_schemas import Key, NewKey
 
 keys_app = typer.Typer(no_args_is_help=True, help="Create, list and revoke API keys.")
 
@@ -66,7 +66,7 @@ def create(
     roles = [each.value for each in role or [Role.SUBMIT]]
 
     async def work(remote: Remote) -> "NewKey":
-        return await remote.make_key(name, roles, user, tenant)
+        return await remote.keys.make(name, roles, user, tenant)
 
     key = ask(url, work)
     if as_json:
@@ -81,7 +81,7 @@ def create(
 
 
 async def _tenant_of(remote: Remote, key_id: str, tenant: str | None) -> str:
-    async for key in remote.live_keys(tenant):
+    async for key in remote.keys.live(tenant):
         if key["keyId"] == key_id:
             return cleaned(key.get("tenant"))
     return tenant or "unknown"
@@ -98,7 +98,7 @@ def list_keys(tenant: Tenant = None, url: Url = None, as_json: Json = False) -> 
     _check(tenant)
 
     async def work(remote: Remote) -> "list[Key]":
-        return [key async for key in remote.live_keys(tenant)]
+        return [key async for key in remote.keys.live(tenant)]
 
     found = ask(url, work)
     if as_json:
@@ -129,7 +129,7 @@ def revoke(
     _check(tenant)
 
     async def work(remote: Remote) -> None:
-        await remote.revoke_key(key_id, tenant)
+        await remote.keys.revoke(key_id, tenant)
 
     ask(url, work)
     if as_json:

@@ -14,7 +14,7 @@ from stagepost.limit import Limit
 from stagepost.remote import Remote
 
 if TYPE_CHECKING:
-    from stagepost.web.schemas import SharedLimit
+    from stagepost.web.fleet_schemas import SharedLimit
 
 limits_app = typer.Typer(help="Show the limits that handlers share, set one, or take one away.")
 
@@ -34,7 +34,7 @@ def limits(context: typer.Context, url: Url = None, as_json: Json = False) -> No
         return
 
     async def work(remote: Remote) -> "list[SharedLimit]":
-        return [limit async for limit in remote.limits()]
+        return [limit async for limit in remote.fleet.limits()]
 
     found = ask(url, work)
     if as_json:
@@ -73,7 +73,7 @@ def set_limit(
     }
 
     async def work(remote: Remote) -> "SharedLimit":
-        return await remote.set_limit(name, body)
+        return await remote.fleet.set_limit(name, body)
 
     shown = ask(url, work)
     if as_json:
@@ -87,7 +87,7 @@ def remove(name: Name, url: Url = None, as_json: Json = False) -> None:
     """Take a limit away; what waits for it then fails, unless the settings have one of its name."""
 
     async def work(remote: Remote) -> None:
-        await remote.remove_limit(name)
+        await remote.fleet.remove_limit(name)
 
     ask(url, work)
     if as_json:

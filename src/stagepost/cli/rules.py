@@ -14,7 +14,7 @@ from stagepost.remote import Remote
 from stagepost.rules import MOST_CONCURRENCY, MOST_WEIGHT
 
 if TYPE_CHECKING:
-    from stagepost.web.schemas import Lane
+    from stagepost.web.fleet_schemas import Lane
 
 lanes_app = typer.Typer(help="Show the lanes, pause, resume, limit or weigh one.")
 types_app = typer.Typer(help="Show the task types, pause, resume or limit one.")
@@ -41,7 +41,7 @@ def lanes(context: typer.Context, url: Url = None, as_json: Json = False) -> Non
         return
 
     async def work(remote: Remote) -> "Sequence[Lane]":
-        return await remote.lanes()
+        return await remote.fleet.lanes()
 
     found = ask(url, work)
     if as_json:
@@ -184,20 +184,20 @@ def set_tenant(
 
 
 def _change(path: str, change: str, url: str | None, *, as_json: bool) -> None:
-    _say(ask(url, lambda remote: remote.rule(path, change=change)), as_json=as_json)
+    _say(ask(url, lambda remote: remote.fleet.rule(path, change=change)), as_json=as_json)
 
 
 def _set(path: str, given: Mapping[str, Any], url: str | None, *, as_json: bool) -> None:
     async def work(remote: Remote) -> Any:
-        earlier = await remote.rule(path)
+        earlier = await remote.fleet.rule(path)
         kept = {name: earlier[name] for name in _SETTABLE if name in earlier}
-        return await remote.rule(path, {**kept, **given})
+        return await remote.fleet.rule(path, {**kept, **given})
 
     _say(ask(url, work), as_json=as_json)
 
 
 def _put(path: str, body: Mapping[str, Any], url: str | None, *, as_json: bool) -> None:
-    _say(ask(url, lambda remote: remote.rule(path, body)), as_json=as_json)
+    _say(ask(url, lambda remote: remote.fleet.rule(path, body)), as_json=as_json)
 
 
 def _say(rule: Mapping[str, Any], *, as_json: bool) -> None:
@@ -215,7 +215,7 @@ def _say(rule: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 async def _all(remote: Remote, kind: str) -> list[Any]:
-    return [rule async for rule in remote.rules(kind)]
+    return [rule async for rule in remote.fleet.rules(kind)]
 
 
 def _number(text: str) -> int | None:

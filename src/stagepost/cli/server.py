@@ -10,7 +10,7 @@ from stagepost.cli.rows import Columns
 from stagepost.remote import Remote
 
 if TYPE_CHECKING:
-    from stagepost.web.schemas import Worker
+    from stagepost.web.fleet_schemas import Worker
 
 
 _WORKERS = Columns(
@@ -24,7 +24,7 @@ def workers(url: Url = None, as_json: Json = False) -> None:
     """Show the workers."""
 
     async def work(remote: Remote) -> "Sequence[Worker]":
-        return await remote.workers()
+        return await remote.fleet.workers()
 
     found = ask(url, work)
     if as_json:

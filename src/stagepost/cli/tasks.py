@@ -18,7 +18,8 @@ from stagepost.cli.waits import failed_text, moment, waiting_text
 from stagepost.remote import Remote, Where
 
 if TYPE_CHECKING:
-    from stagepost.web.schemas import Matched, TaskEvent, TaskItem, TaskStatus
+    from stagepost.web.dead_letter_schemas import Matched
+    from stagepost.web.schemas import TaskEvent, TaskItem, TaskStatus
 
 Reason = Annotated[str, typer.Option(help="Why; it is kept in the task's history.")]
 

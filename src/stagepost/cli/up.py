@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
+from stagepost.addresses import host_and_port
 from stagepost.cli.asking import Json, environment
 from stagepost.cli.exits import usage
 from stagepost.cli.serving import address, listen, refuse, supervise
 from stagepost.part import EVERYTHING, Part
-from stagepost.settings import Settings, host_and_port
+from stagepost.settings import Settings
 
 Host = Annotated[
     str | None,

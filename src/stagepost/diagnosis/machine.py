@@ -11,7 +11,7 @@ from typing import Final
 import apsw
 
 from stagepost.diagnosis.finding import Finding, ok, warn
-from stagepost.settings import unknown_names
+from stagepost.environment import unknown_names
 from stagepost.tasks.documents import SandboxFailed, sandbox_capabilities
 
 _FEW_FILES: Final = 4_096

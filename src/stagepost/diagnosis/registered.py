@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from stagepost.diagnosis.finding import Finding, fail, ok
+from stagepost.loading import registered
 from stagepost.settings import Settings
-from stagepost.wiring import registered
 
 _LONGEST: Final = 60.0  # seconds
 _MARK: Final = "stagepost-types:"

@@ -7,7 +7,7 @@ from stagepost.diagnosis.finding import Finding, Level, fail, ok, warn
 from stagepost.remote import Refused, Remote, Unreachable
 
 if TYPE_CHECKING:
-    from stagepost.web.schemas import Lane, Readiness, Worker
+    from stagepost.web.fleet_schemas import Lane, Readiness, Worker
 
 _WELL: Final = {
     "store": "takes writes",
@@ -25,7 +25,7 @@ async def server(remote: Remote, *, expected: bool) -> tuple[list[Finding], bool
     """
     try:
         readiness = await remote.readiness()
-        lanes, workers = await remote.lanes(), await remote.workers()
+        lanes, workers = await remote.fleet.lanes(), await remote.fleet.workers()
     except Unreachable as error:
         if not expected:
             return [ok("server", f"none answers at {remote.url}")], False

@@ -5,15 +5,14 @@ from typing import Final
 
 from stagepost.batch import PAGE
 from stagepost.clock import Clock
-from stagepost.errors import Retryable
 from stagepost.maintenance.leadership import Leadership
+from stagepost.maintenance.looking import look_on
 from stagepost.store import Store
 
 _log = logging.getLogger("stagepost.families")
 
 _EVERY: Final = 0.2  # seconds between two looks; a look at an idle store is a read of nothing
 _NOTES: Final = 5_000
-_PAUSE: Final = 2.0  # seconds before another try when the store can't be used
 
 
 class Families:
@@ -26,21 +25,14 @@ class Families:
 
     async def run(self) -> None:
         """Look, again and again, until cancelled."""
-        try:
-            while True:
-                await self._turn()
-        finally:
-            await self._leadership.resign()
-
-    async def _turn(self) -> None:
-        try:
-            full = await self.look()
-        except Retryable as error:
-            _log.warning("parents and children have to wait: %s", error)
-            await self._clock.sleep(_PAUSE)
-            return
-        if not full:
-            await self._clock.sleep(_EVERY)
+        await look_on(
+            self.look,
+            self._leadership,
+            self._clock,
+            _log,
+            every=_EVERY,
+            waiting="parents and children",
+        )
 
     async def look(self) -> bool:
         """Do what there is to do, if this process leads; True if more may be."""

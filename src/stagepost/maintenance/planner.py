@@ -10,6 +10,7 @@ from stagepost.errors import Retryable, StagepostError
 from stagepost.event import rfc3339
 from stagepost.firing import Firing, firing, unusable
 from stagepost.maintenance.leadership import Leadership
+from stagepost.maintenance.looking import look_on
 from stagepost.schedule import Schedule
 from stagepost.store import Store
 from stagepost.store.schedules import Run
@@ -18,7 +19,6 @@ _log = logging.getLogger("stagepost.planner")
 
 _EVERY: Final = 0.25  # seconds between two looks; a look at idle schedules is an indexed read
 _BATCH: Final = 100
-_PAUSE: Final = 2.0  # seconds before another try when the store can't be used
 
 
 class Planner:
@@ -34,21 +34,9 @@ class Planner:
 
     async def run(self) -> None:
         """Look, again and again, until cancelled."""
-        try:
-            while True:
-                await self._turn()
-        finally:
-            await self._leadership.resign()
-
-    async def _turn(self) -> None:
-        try:
-            more = await self.look()
-        except Retryable as error:
-            _log.warning("schedules have to wait: %s", error)
-            await self._clock.sleep(_PAUSE)
-            return
-        if not more:
-            await self._clock.sleep(_EVERY)
+        await look_on(
+            self.look, self._leadership, self._clock, _log, every=_EVERY, waiting="schedules"
+        )
 
     async def look(self) -> bool:
         """Do what is due now, if this process leads; True if more may be."""

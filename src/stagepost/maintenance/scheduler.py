@@ -4,15 +4,14 @@ import logging
 from typing import Final
 
 from stagepost.clock import Clock
-from stagepost.errors import Retryable
 from stagepost.maintenance.leadership import Leadership
+from stagepost.maintenance.looking import look_on
 from stagepost.store import Store
 
 _log = logging.getLogger("stagepost.scheduler")
 
 _EVERY: Final = 0.2  # seconds between two looks; a look at an idle store is one indexed read
 _BATCH: Final = 500
-_PAUSE: Final = 2.0  # seconds before another try when the store can't be used
 
 
 class Scheduler:
@@ -25,21 +24,9 @@ class Scheduler:
 
     async def run(self) -> None:
         """Look, again and again, until cancelled."""
-        try:
-            while True:
-                await self._turn()
-        finally:
-            await self._leadership.resign()
-
-    async def _turn(self) -> None:
-        try:
-            full = await self.look()
-        except Retryable as error:
-            _log.warning("due tasks have to wait: %s", error)
-            await self._clock.sleep(_PAUSE)
-            return
-        if not full:
-            await self._clock.sleep(_EVERY)
+        await look_on(
+            self.look, self._leadership, self._clock, _log, every=_EVERY, waiting="due tasks"
+        )
 
     async def look(self) -> bool:
         """Do what is due now, if this process leads; True if more may be."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _API: Final = "/api/v1"
 
 
-class QuotaCalls:
+class RemoteQuotas:
     """The quotas; a key needs the role admin for them."""
 
     def __init__(self, transport: Transport) -> None:
@@ -20,16 +20,14 @@ class QuotaCalls:
 
     async def page(self, limit: int, after: str | None) -> "Listed[OwnQuotas]":
         """A page of the quotas that tenants have of their own."""
-        query = {"limit": limit, "after": after}
-        call = Call(method="GET", path=f"{_API}/quotas", query=query, safe=True)
-        found: Listed[OwnQuotas] = await self._transport.json(call)
+        found: Listed[OwnQuotas] = await self._transport.get(
+            f"{_API}/quotas", {"limit": limit, "after": after}
+        )
         return found
 
     async def get(self, tenant: str) -> "Quotas":
         """A tenant's quotas, and how many of its tasks wait."""
-        found: Quotas = await self._transport.json(
-            Call(method="GET", path=_path(tenant), safe=True)
-        )
+        found: Quotas = await self._transport.get(_path(tenant))
         return found
 
     async def set(self, tenant: str, max_queued: int | None) -> "Quotas":

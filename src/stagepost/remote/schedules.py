@@ -22,7 +22,9 @@ class RemoteSchedules:
 
     async def page(self, *, limit: int, after: str | None = None) -> "Listed[ScheduleItem]":
         """One page of them, oldest first."""
-        page: Listed[ScheduleItem] = await self._get(_PATH, {"limit": limit, "after": after})
+        page: Listed[ScheduleItem] = await self._transport.get(
+            _PATH, {"limit": limit, "after": after}
+        )
         return page
 
     async def create(self, body: Mapping[str, Any]) -> "ScheduleItem":
@@ -32,7 +34,7 @@ class RemoteSchedules:
 
     async def show(self, schedule_id: str) -> "ScheduleItem":
         """One of them, with its next runs."""
-        schedule: ScheduleItem = await self._get(_one(schedule_id))
+        schedule: ScheduleItem = await self._transport.get(_one(schedule_id))
         return schedule
 
     async def change(self, schedule_id: str, body: Mapping[str, Any]) -> "ScheduleItem":
@@ -55,11 +57,8 @@ class RemoteSchedules:
     ) -> "Listed[str]":
         """When a cron expression would run."""
         query = {"cron": cron, "timezone": timezone, "from": start, "to": end, "limit": limit}
-        page: Listed[str] = await self._get(f"{_PATH}/preview", query)
+        page: Listed[str] = await self._transport.get(f"{_PATH}/preview", query)
         return page
-
-    async def _get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
-        return await self._transport.json(Call(method="GET", path=path, query=query, safe=True))
 
     async def _send(self, method: str, path: str, body: Mapping[str, Any]) -> Any:
         # Sent once: a schedule that is begun twice would run twice.

@@ -11,15 +11,16 @@ from urllib.parse import urlsplit
 import httpx
 import orjson
 
+from stagepost.addresses import is_loopback
 from stagepost.masking import masked
 from stagepost.remote.errors import BUSY, Unreachable, no_answer, refusal
-from stagepost.settings import is_loopback
 
 _CONNECT: Final = 5.0  # seconds
 _READ: Final = 60.0
 _TRIES: Final = 5
 _FIRST_DELAY: Final = 0.2  # seconds, doubled with each try
 _MOST_DELAY: Final = 30.0
+_MOST_PAGES: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +88,39 @@ class Transport:
     async def json(self, call: Call) -> Any:
         """The answer's JSON, None when it has no body."""
         return self.decoded(await self.ask(call))
+
+    async def get(
+        self,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        """The JSON under a path."""
+        call = Call(method="GET", path=path, query=query, headers=headers or {}, safe=True)
+        return await self.json(call)
+
+    async def post(
+        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> Any:
+        """Send JSON, once; the answer's JSON."""
+        call = Call(
+            method="POST", path=path, headers=headers or {}, make_body=lambda: {"json": body}
+        )
+        return await self.json(call)
+
+    async def all(
+        self, path: str, query: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Any]:
+        """The items of a list, read page by page."""
+        after: str | None = None
+        for _ in range(_MOST_PAGES):
+            page = await self.get(path, {**query, "after": after}, headers)
+            for item in page["items"]:
+                yield item
+            after = page["next"]
+            if after is None:
+                return
+        raise Unreachable(f"The list is longer than {_MOST_PAGES} pages; narrow it by a filter.")
 
     def decoded(self, response: httpx.Response) -> Any:
         """The JSON of an answer. Raises Unreachable when it is none."""

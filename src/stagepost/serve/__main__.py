@@ -21,15 +21,16 @@ from typing import Final, NoReturn, TextIO
 import uvloop
 
 from stagepost import interpreter
+from stagepost.environment import from_environment
 from stagepost.errors import StoreRefused
 from stagepost.lifeline import die_with
+from stagepost.loading import check_lanes, registered
 from stagepost.logs import LogLines
 from stagepost.masking import masked
 from stagepost.part import EVERYTHING, Part, parsed
 from stagepost.serve.life import Shared, live
-from stagepost.settings import Settings, from_environment
+from stagepost.settings import Settings
 from stagepost.supervised import REPLACE_ME
-from stagepost.wiring import check_lanes, registered
 
 _log = logging.getLogger("stagepost.serve")
 

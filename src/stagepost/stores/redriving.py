@@ -2,6 +2,7 @@
 
 from typing import Final, NamedTuple
 
+from stagepost.errors import NotFound
 from stagepost.records import Resume
 
 
@@ -25,3 +26,15 @@ class Cut(NamedTuple):
 LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 NOTHING: Final = Cut(-1, LAST_ID)
 EVERYTHING: Final = Cut(2**31 - 1, LAST_ID)
+
+
+def whole(resume: Resume) -> Cut | None:
+    """The cut of a wish that names no step, or starts anew anyway; else None."""
+    if resume == Resume():
+        return EVERYTHING
+    return NOTHING if resume.from_step is None or resume.fresh or resume.input is not None else None
+
+
+def no_step(resume: Resume) -> NotFound:
+    """The refusal of a step that the task has not saved."""
+    return NotFound(f'The task has no saved step "{resume.from_step}"; see its /steps.')

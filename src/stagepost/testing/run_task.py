@@ -24,10 +24,11 @@ from stagepost.gate import Gate
 from stagepost.journal import NewStep
 from stagepost.outcome import Outcome, Succeeded, Waiting
 from stagepost.records import Claimed, ProgressNote, UploadRecord
-from stagepost.registry import App, TaskType
+from stagepost.registry import App
 from stagepost.task import Payload, Status
+from stagepost.task_type import TaskType
 from stagepost.testing.memory_journal import MemoryJournal, RunChild, SavedFile
-from stagepost.threads import Threads
+from stagepost.threads import InThreads, Threads
 from stagepost.upload import NOT_SENT_TEXTS
 
 _THREADS: Final = 1_000
@@ -161,13 +162,13 @@ async def _attempt(
         claim.task_id, claim.tenant, claim.user, claim.type, claim.attempt, "0" * 32,
         claim.waits, claim.code_version,
     )  # fmt: skip
-    runner = _Runner()
+    threads = Threads(_THREADS)
     gate = _gate()
-    context = Context(facts, journal, gate, runner)
+    context = Context(facts, journal, gate, InThreads(threads))
     try:
         async with asyncio.timeout(task_type.timeout):
             request = task_type.load(claim.input)
-            value = await context.call_handler(runner.adapted(task_type.handler), request)
+            value = await context.call_handler(_adapted(task_type.handler, threads), request)
         text = task_type.dump_result(value)
     except BaseException as error:
         if gate.unwinding:
@@ -200,33 +201,15 @@ def _forget_cancels() -> None:
         current.uncancel()
 
 
-class _Runner:
-    """Runs everything in threads."""
+def _adapted(handler: Callable[..., Any], threads: Threads) -> Callable[..., Any]:
+    if inspect.iscoroutinefunction(handler):
+        return handler
 
-    def __init__(self) -> None:
-        self._threads = Threads(_THREADS)
+    async def call(context: Context, request: Any) -> Any:
+        blocking = BlockingContext(context, asyncio.get_running_loop())
+        return await threads.run(lambda: blocking.run(handler, request))
 
-    async def in_thread(self, call: Callable[[], Any], timeout: float | None) -> Any:
-        return await self._threads.run(call, timeout)
-
-    async def in_process(
-        self,
-        fn: Callable[..., Any],
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        timeout: float | None,
-    ) -> Any:
-        return await self._threads.run(lambda: fn(*args, **kwargs), timeout)
-
-    def adapted(self, handler: Callable[..., Any]) -> Callable[..., Any]:
-        if inspect.iscoroutinefunction(handler):
-            return handler
-
-        async def call(context: Context, request: Any) -> Any:
-            blocking = BlockingContext(context, asyncio.get_running_loop())
-            return await self._threads.run(lambda: blocking.run(handler, request))
-
-        return call
+    return call
 
 
 def _files(uploads: Mapping[str, bytes | Path], folder: Path) -> dict[str, Path]:

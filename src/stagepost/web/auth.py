@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-from stagepost.client import Caller
+from stagepost.addresses import is_loopback
+from stagepost.caller import Caller
 from stagepost.records import ApiKey, Scope
-from stagepost.settings import Settings, is_loopback
+from stagepost.settings import Settings
 from stagepost.web.exchange import ANYBODY_HERE, Identity, exchange_of
 from stagepost.web.keyring import Keyring
 from stagepost.web.problems import Kind, Problem

@@ -9,9 +9,9 @@ from stagepost.children import MOST_CHILDREN
 from stagepost.errors import Invalid
 from stagepost.inputs import ids_in, input_text
 from stagepost.records import UploadRecord
-from stagepost.registry import TaskType
 from stagepost.settings import Limits
 from stagepost.store import Store
+from stagepost.task_type import TaskType
 from stagepost.web.exchange import Exchange
 from stagepost.web.limits import body_pieces, parse_json, too_large
 from stagepost.web.problems import Kind, Problem, pointer

@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from stagepost.batch import ChildRecord
-from stagepost.client import Options
+from stagepost.options import Options
 from stagepost.records import Idempotency, Submitted
-from stagepost.registry import TaskType
+from stagepost.task_type import TaskType
 from stagepost.web import shapes
 from stagepost.web.answers import (
     Operation,

@@ -11,9 +11,9 @@ from stagepost.mass_client import Which
 from stagepost.records import Filter
 from stagepost.task import Status
 from stagepost.web.answers import Instant, Operation, Strict, answer, identity_of, validated
+from stagepost.web.dead_letter_schemas import Matched
 from stagepost.web.limits import read_json
 from stagepost.web.parts import Parts
-from stagepost.web.schemas import Matched
 
 OpenStatus = Literal["PENDING", "QUEUED", "RUNNING", "WAITING", "FAILED"]
 _OPEN: Final = get_args(OpenStatus)

@@ -15,12 +15,13 @@ from stagepost.task import Status, Task
 from stagepost.web import service_shapes, shapes
 from stagepost.web.answers import Operation, Strict, answer, identity_of, reads, validated
 from stagepost.web.chosen import Chosen, Conditions
+from stagepost.web.dead_letter_schemas import DryRun, Group, Matched, Redriven
 from stagepost.web.exchange import Identity
 from stagepost.web.inputs import named_uploads
 from stagepost.web.limits import read_json
 from stagepost.web.parts import Parts
 from stagepost.web.problems import invalid
-from stagepost.web.schemas import DeadLetter, DryRun, Group, Listed, Matched, Redriven
+from stagepost.web.schemas import DeadLetter, Listed
 
 _PATH: Final = "/api/v1/dead-letters"
 

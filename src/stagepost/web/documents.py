@@ -7,8 +7,8 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import TypeAdapter
 
-from stagepost.registry import TaskType
 from stagepost.settings import Settings
+from stagepost.task_type import TaskType
 from stagepost.web.answers import Operation
 from stagepost.web.options import PRIORITY_MOST
 from stagepost.web.problems import MEDIA_TYPE

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from stagepost.client import LOCAL, Caller
+from stagepost.caller import LOCAL, Caller
 from stagepost.records import Scope
 from stagepost.web.roles import FIRST_TENANT, Role
 

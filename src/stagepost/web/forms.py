@@ -13,7 +13,8 @@ from typing import Any, Final
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from stagepost.client import Caller, Client
+from stagepost.caller import Caller
+from stagepost.client import Client
 from stagepost.records import UploadRecord
 from stagepost.settings import Limits
 from stagepost.web.exchange import Exchange

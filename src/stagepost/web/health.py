@@ -12,9 +12,9 @@ from starlette.responses import Response
 from stagepost.errors import LimiterUnavailable, Retryable, StagepostError, StoreUnavailable
 from stagepost.rules import RuleKind
 from stagepost.web.answers import Operation, answer, reads
+from stagepost.web.fleet_schemas import CheckResult, Liveness, Readiness
 from stagepost.web.metrics import MEDIA_TYPE, Metrics
 from stagepost.web.parts import Check, Parts
-from stagepost.web.schemas import CheckResult, Liveness, Readiness
 
 _log = logging.getLogger("stagepost.web")
 

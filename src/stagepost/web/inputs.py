@@ -8,9 +8,9 @@ from typing import Any, Final
 import orjson
 
 from stagepost.records import UploadRecord
-from stagepost.registry import TaskType
 from stagepost.settings import Limits
 from stagepost.store import Store
+from stagepost.task_type import TaskType
 from stagepost.web.forms import JSON_PART, Form
 from stagepost.web.limits import parse_json
 from stagepost.web.problems import Kind, Problem, invalid, pointer

@@ -22,11 +22,12 @@ from stagepost.web.answers import (
 )
 from stagepost.web.auth import KEY_USER
 from stagepost.web.exchange import exchange_of
+from stagepost.web.key_schemas import Key, NewKey
 from stagepost.web.keyring import Keyring, api_key, new_text
 from stagepost.web.limits import read_json
 from stagepost.web.parts import Parts
 from stagepost.web.problems import Kind, Problem
-from stagepost.web.schemas import Key, Listed, NewKey
+from stagepost.web.schemas import Listed
 
 _KEYS_MOST: Final = 1_000  # of one tenant
 

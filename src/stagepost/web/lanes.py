@@ -11,8 +11,9 @@ from stagepost.records import LaneRecord, WorkerRecord
 from stagepost.rules import Rule, RuleKind
 from stagepost.web import service_shapes, shapes
 from stagepost.web.answers import Operation, Page, answer, reads, sliced
+from stagepost.web.fleet_schemas import Lane, Worker
 from stagepost.web.parts import Parts
-from stagepost.web.schemas import Lane, Listed, Worker
+from stagepost.web.schemas import Listed
 
 
 class LaneRoutes:

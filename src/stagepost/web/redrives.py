@@ -9,8 +9,8 @@ from starlette.responses import Response
 from stagepost.errors import NotFound
 from stagepost.web import service_shapes
 from stagepost.web.answers import Operation, answer, identity_of, reads
+from stagepost.web.dead_letter_schemas import Redrive
 from stagepost.web.parts import Parts
-from stagepost.web.schemas import Redrive
 from stagepost.web.status import TASK_ID
 
 _ONE: Final = "/api/v1/redrives/{redrive_id}"

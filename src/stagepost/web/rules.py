@@ -21,9 +21,10 @@ from stagepost.web.answers import (
     sliced,
     validated,
 )
+from stagepost.web.fleet_schemas import LaneRule, TenantRule, TypeRule
 from stagepost.web.limits import read_json
 from stagepost.web.parts import Parts
-from stagepost.web.schemas import LaneRule, Listed, TenantRule, TypeRule
+from stagepost.web.schemas import Listed
 
 _LANE: Final = "/api/v1/lanes/{lane}"
 _TYPE: Final = "/api/v1/types/{type}"

@@ -10,17 +10,9 @@ from stagepost.mass import Progress
 from stagepost.records import ApiKey, DeadGroup, LaneRecord, WorkerRecord
 from stagepost.rules import Rule
 from stagepost.task import Task
-from stagepost.web.schemas import (
-    DryRun,
-    Group,
-    Key,
-    KeyFacts,
-    Lane,
-    NewKey,
-    Redrive,
-    SharedLimit,
-    Worker,
-)
+from stagepost.web.dead_letter_schemas import DryRun, Group, Redrive
+from stagepost.web.fleet_schemas import Lane, SharedLimit, Worker
+from stagepost.web.key_schemas import Key, KeyFacts, NewKey
 
 
 def lane(record: LaneRecord, now: int, slots: int, rule: Rule) -> Lane:

@@ -19,10 +19,11 @@ from stagepost.limit import (
 from stagepost.limiting import Rule
 from stagepost.web import service_shapes, shapes
 from stagepost.web.answers import Operation, Page, Strict, answer, reads, sliced, validated
+from stagepost.web.fleet_schemas import SharedLimit
 from stagepost.web.limits import read_json
 from stagepost.web.parts import Parts
 from stagepost.web.problems import invalid
-from stagepost.web.schemas import Listed, SharedLimit
+from stagepost.web.schemas import Listed
 
 _ONE = "/api/v1/limits/{name:path}"
 

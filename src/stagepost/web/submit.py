@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 import orjson
 from starlette.requests import Request
 
-from stagepost.client import Options
 from stagepost.errors import NotFound
+from stagepost.options import Options
 from stagepost.records import Idempotency, Submitted, UploadRecord
-from stagepost.registry import TaskType
+from stagepost.task_type import TaskType
 from stagepost.web import shapes
 from stagepost.web.auth import Door
 from stagepost.web.exchange import Exchange, Identity, exchange_of

@@ -7,7 +7,7 @@ import pytest
 
 from stagepost.errors import CancelAsked, Conflict, LeaseLost
 from stagepost.stores.postgres import people
-from stagepost.stores.sqlite import changes
+from stagepost.stores.sqlite import people as people_of_sqlite
 from stagepost.task import CancelRequest, Status
 from support.families import (
     again,
@@ -244,7 +244,7 @@ async def test_a_redrive_sends_back_the_dead_children_first(world: World) -> Non
 async def test_many_dead_children_go_back_in_pages_before_their_parent(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "PAGE", 2)
+    monkeypatch.setattr(people_of_sqlite, "PAGE", 2)
     monkeypatch.setattr(people, "PAGE", 2)
     parent = await world.running()
     batch = await spawned(world, parent.lease, 5)

@@ -9,7 +9,7 @@ from stagepost.records import Claimed, Filter, UploadRecord
 from stagepost.retention import Erasure
 from stagepost.signals import NewWait, Signal
 from stagepost.stores.postgres import people
-from stagepost.stores.sqlite import changes
+from stagepost.stores.sqlite import people as people_of_sqlite
 from stagepost.task import Status
 from stagepost.waiting import SignalSent
 from support.families import (
@@ -244,7 +244,7 @@ async def test_a_task_that_is_put_off_lets_go_of_the_files_before(world: World) 
 async def test_a_redrive_of_many_waits_for_the_pages_of_dead_children(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "PAGE", 2)
+    monkeypatch.setattr(people_of_sqlite, "PAGE", 2)
     monkeypatch.setattr(people, "PAGE", 2)
     alone = await world.settled(failed(None))
     parent, ids = await family(world, 5, failed(None))

@@ -40,6 +40,7 @@ from stagepost.stores.postgres.address import Address, address_of
 from stagepost.stores.postgres.children import PostgresChildren
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
+from stagepost.stores.postgres.fenced import Kind, Write
 from stagepost.stores.postgres.history import PostgresHistory
 from stagepost.stores.postgres.limits import PostgresLimits
 from stagepost.stores.postgres.mass import PostgresMassChanges
@@ -48,7 +49,6 @@ from stagepost.stores.postgres.quota_rules import PostgresQuotas
 from stagepost.stores.postgres.retention import PostgresRetention
 from stagepost.stores.postgres.rules import PostgresRules
 from stagepost.stores.postgres.schedules import PostgresSchedules
-from stagepost.stores.postgres.settling import Kind, Write
 from stagepost.stores.postgres.waits import PostgresWaits
 from stagepost.task import CancelRequest, Lease, Payload, Task
 from stagepost.versions import Stamped

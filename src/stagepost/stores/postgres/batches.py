@@ -21,6 +21,7 @@ from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.rows import MS, known
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.postgres.waking import COLUMNS, COUNTED, PLAIN
+from stagepost.stores.wording import lease_lost
 from stagepost.task import CancelRequest, Lease, Status, Task
 
 _AT: Final = f"""
@@ -110,7 +111,7 @@ async def _owner(tx: Transaction, lease: Lease) -> Task:
     sound = known(lease.task_id) and known(lease.lease_id)
     parent = (await changes.lock(tx, [lease.task_id])).get(lease.task_id) if sound else None
     if parent is None or not changes.owns(parent, lease):
-        raise changes.lease_lost(lease.task_id)
+        raise lease_lost(lease.task_id)
     return parent
 
 

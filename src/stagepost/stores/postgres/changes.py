@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from stagepost.batch import delta_of
-from stagepost.errors import LeaseLost, NotFound
 from stagepost.lifecycle import Change
 from stagepost.outcome import Failed
 from stagepost.records import Scope
@@ -19,6 +18,7 @@ from stagepost.stores.postgres.rows import (
 )
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.rows import json
+from stagepost.stores.wording import absent
 from stagepost.task import CancelRequest, Lease, Status, Task
 
 _FIXED: Final = {
@@ -254,16 +254,6 @@ async def find(tx: Transaction, task_id: str, scope: Scope) -> Task:
     if task is None or not scope.holds(task):
         raise absent(task_id)
     return task
-
-
-def absent(task_id: str) -> NotFound:
-    """The refusal for a task that the caller can't see."""
-    return NotFound(f"There is no task {task_id}.")
-
-
-def lease_lost(task_id: str) -> LeaseLost:
-    """The refusal of a late writer."""
-    return LeaseLost(f"Another claim owns task {task_id}; this one's writes are refused.")
 
 
 def owns(task: Task | None, lease: Lease) -> bool:

@@ -16,19 +16,19 @@ from stagepost.stores.postgres import (
     batches,
     claiming,
     refusals,
-    settling,
     standing,
     submitting,
+    writing,
 )
 from stagepost.stores.postgres.address import Address
 from stagepost.stores.postgres.answers import CLOSING, Answers, Intent, Results
 from stagepost.stores.postgres.connections import Backend, Connections
 from stagepost.stores.postgres.doorbells import Doorbells
+from stagepost.stores.postgres.fenced import Kind, Write
 from stagepost.stores.postgres.held import Held
 from stagepost.stores.postgres.lane import Lane
 from stagepost.stores.postgres.quotas import Limits
 from stagepost.stores.postgres.ruling import KnownRules
-from stagepost.stores.postgres.settling import Kind, Write
 from stagepost.stores.postgres.telling import Telling
 from stagepost.stores.postgres.transaction import InDoubt, Moment, Transaction, Work, perform
 from stagepost.stores.rates import Rates
@@ -77,7 +77,7 @@ class Engine:
         # Those with a key may have to wait for another process, and no other waits with them.
         self._named = Lane("named submits", home, self._write_submits, answers, separate=_seconds)
         self._writes = Lane(
-            "writes", home, self._write_writes, answers, separate=settling.second_ends
+            "writes", home, self._write_writes, answers, separate=writing.second_ends
         )
         self._telling = Telling(home, lambda limit: self.change(lambda tx: batches.wake(tx, limit)))
         self._claims = standing.Claims(home, self._serve, Answers(home, self._take_back))
@@ -217,7 +217,7 @@ class Engine:
     async def _write_writes(self, batch: list[Intent]) -> Results:
         writes = [intent.argument for intent in batch]
         transaction, answers = await perform(
-            self._connections, self.moment, lambda tx: settling.write(tx, writes, self._held)
+            self._connections, self.moment, lambda tx: writing.write(tx, writes, self._held)
         )
         self._announce(transaction)
         if self._held_back:

@@ -6,13 +6,13 @@ import orjson
 
 from stagepost import lifecycle
 from stagepost.batch import PAGE, begun_anew
-from stagepost.errors import NotFound
 from stagepost.records import Resume, Scope
 from stagepost.stores.postgres import changes, unique, uses
 from stagepost.stores.postgres.rows import MS, TASK_COLUMNS, known, task_of
 from stagepost.stores.postgres.transaction import Transaction
-from stagepost.stores.redriving import EVERYTHING, LAST_ID, NOTHING, Cut, resume_data
+from stagepost.stores.redriving import LAST_ID, Cut, no_step, resume_data, whole
 from stagepost.stores.rows import json
+from stagepost.stores.wording import absent
 from stagepost.task import CancelRequest, Status, Task
 
 _STANDS_AT: Final = """
@@ -100,7 +100,7 @@ async def redrive(
 
 def _check(task_id: str) -> None:
     if not known(task_id):
-        raise changes.absent(task_id)
+        raise absent(task_id)
 
 
 async def _is_redriven(tx: Transaction, task: Task, by: str) -> bool:
@@ -110,11 +110,12 @@ async def _is_redriven(tx: Transaction, task: Task, by: str) -> bool:
 
 
 async def _cut(tx: Transaction, task_id: str, resume: Resume) -> Cut:
-    if resume.from_step is None or resume.fresh or resume.input is not None:
-        return NOTHING if resume != Resume() else EVERYTHING
+    cut = whole(resume)
+    if cut is not None:
+        return cut
     found = await tx.connection.fetchrow(_STANDS_AT, task_id, resume.from_step, LAST_ID)
     if found is None:
-        raise NotFound(f'The task has no saved step "{resume.from_step}"; see its /steps.')
+        raise no_step(resume)
     return Cut(found[0], str(found[1]))
 
 

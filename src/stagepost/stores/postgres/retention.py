@@ -16,6 +16,7 @@ from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.rows import MS, TASK_COLUMNS, known, task_of
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.postgres.waking import COUNTED
+from stagepost.stores.wording import absent
 from stagepost.task import Task
 
 _FIRST: Final = "00000000-0000-0000-0000-000000000000"
@@ -247,7 +248,7 @@ async def _erase(
     tx: Transaction, task_id: str, scope: Scope, erasure: Erasure
 ) -> tuple[Tombstone, Sequence[str]]:
     if not known(task_id):
-        raise changes.absent(task_id)
+        raise absent(task_id)
     async with tx.connection.transaction():
         task = (await changes.lock(tx, [task_id])).get(task_id)
         if task is None:
@@ -256,7 +257,7 @@ async def _erase(
                 raise tombstones.absence(task_id, scope, stone)
             return stone, ()
         if not scope.holds(task):
-            raise changes.absent(task_id)
+            raise absent(task_id)
         refusal = tombstones.unerasable(task, erasure) or await _kin_in_the_way(tx, task)
         if refusal is not None:
             raise refusal

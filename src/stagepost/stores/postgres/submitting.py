@@ -1,74 +1,28 @@
-"""Accepting tasks: the plain ones by one statement, the others by a few for the whole batch."""
+"""Accepting tasks: the plain ones apart, the others by a few statements for the whole batch."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from stagepost import lifecycle
-from stagepost.errors import Conflict
 from stagepost.lifecycle import Change
 from stagepost.records import NewTask, Submitted, UploadRecord
-from stagepost.stores.accepting import FIRST_OPTION, is_plain, task_of
-from stagepost.stores.postgres import changes, idempotency, keyed, quotas, unique, uses
+from stagepost.stores.accepting import is_plain, task_of
+from stagepost.stores.postgres import (
+    changes,
+    idempotency,
+    keyed,
+    plain_submits,
+    quotas,
+    unique,
+    uses,
+)
 from stagepost.stores.postgres.batch import Answer, Batch
 from stagepost.stores.postgres.idempotency import PATIENCE, KeyHeld
 from stagepost.stores.postgres.quotas import Limits
-from stagepost.stores.postgres.rows import (
-    MS,
-    TASK_NAMES,
-    TASK_TYPES,
-    columns_of,
-    numbers,
-    texts,
-    unfolded,
-    uuids,
-)
+from stagepost.stores.postgres.rows import MS, TASK_NAMES, TASK_TYPES, columns_of
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.task import Status
-
-_LONGEST: Final = 10 * 365 * 86_400_000  # milliseconds
-
-_WORDS: Final = ", ".join(unfolded(number) for number in range(3, 8))
-
-
-def _accepting(row: str = "", field: str = "", columns: str = "", values: str = "") -> str:
-    """The statement that accepts tasks to be run at once, and what else each of them has."""
-    return f"""
-WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS (
-    SELECT * FROM ROWS FROM (unnest($2::text::uuid[]), {_WORDS}, unnest($8::text::integer[]),
-        unnest($9::text::bigint[]), {unfolded(10)}{row})
-        AS r (id, tenant, "user", type, lane, input, max_attempts, ttl, trace_id{field})
-), kept AS (
-    INSERT INTO tasks (id, tenant, "user", type, lane, status, created_at, deadline, ttl,
-        max_attempts, run_at, pooled_at, seq, trace_id, input{columns})
-    SELECT r.id, tenant, "user", type, lane, 'QUEUED', n.ms, n.ms + ttl, ttl, max_attempts, n.ms,
-        n.ms, 1, trace_id, input{values}
-    FROM r, n ON CONFLICT (id) DO NOTHING
-    RETURNING id, lane, tenant, type, created_at, deadline
-), pooled AS (
-    INSERT INTO pool (lane, tenant, type, score, task_id, deadline, pooled_at, hard)
-    SELECT lane, tenant, type, created_at, id, deadline, created_at, false FROM kept
-), told AS (
-    INSERT INTO events (task_id, seq, kind, data, at)
-    SELECT id, 1, 'queued', '{{"reason":"submitted"}}', created_at FROM kept
-)
-SELECT n.ms, CASE WHEN (SELECT count(*) FROM kept) < $11::integer
-    THEN ARRAY(SELECT id FROM kept) END FROM n"""
-
-
-_PLAIN: Final = _accepting()
-_CHILDREN: Final = _accepting(
-    ", unnest($14::text::integer[])",
-    ", place",
-    ", parent_id, batch_id, place",
-    ", $12::uuid, $13::uuid, place",
-)
-
-_THERE: Final = """
-SELECT id, status, created_at FROM tasks
-JOIN unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
-    AS r (id, tenant, "user", type, lane, input) USING (id, tenant, "user", type, lane, input)"""
-"""Those of some tasks that are there, word for word."""
 
 _ARRAYS: Final = ", ".join(
     f"${number}::{kind}[]"
@@ -131,7 +85,7 @@ async def submit(tx: Transaction, news: Sequence[NewTask], limits: Limits) -> li
     if not limits.none:
         plain = [new for new in plain if limits.of(new.tenant) is None]
     if len(plain) == len(news):
-        return await _submit_plain(tx, plain)
+        return await plain_submits.submit(tx, plain)
     try:
         return await _submit_all(tx, news, plain, limits, careful=False)
     except KeyHeld:
@@ -154,74 +108,20 @@ async def _submit_all(
         bulk = plain + [new for new in batch.left if is_plain(new)]
         rest = [new for new in batch.left if not is_plain(new)]
         answers = batch.answers | (await _accept(tx, rest, batch.now) if rest else {})
-        accepted = await _submit_plain(tx, bulk) if bulk else []
+        accepted = await plain_submits.submit(tx, bulk) if bulk else []
     done = dict(zip(map(id, bulk), accepted, strict=True))
     return [done[id(new)] if id(new) in done else answers[new.id] for new in news]
-
-
-def _columns_of_plain(news: Sequence[NewTask]) -> tuple[Any, ...]:
-    ids, *who, most, ttl, trace = zip(*(new[:FIRST_OPTION] for new in news), strict=True)
-    lengths = [min(round(seconds * 1000), _LONGEST) for seconds in ttl]
-    return (
-        uuids(ids), *map(texts, who), numbers(most), numbers(lengths), texts(trace), len(news),
-    )  # fmt: skip
-
-
-async def _submit_plain(tx: Transaction, news: list[NewTask]) -> list[Answer]:
-    row = await tx.connection.fetchrow(_PLAIN, tx.moment.last, *_columns_of_plain(news))
-    assert row is not None
-    now, kept = tx.moment.saw(row[0]), row[1]
-    if kept is None:
-        _announce_plain(tx, news)
-        return [Submitted(new.id, Status.QUEUED, now) for new in news]
-    return await _told_apart(tx, news, {str(task_id) for task_id in kept}, now)
-
-
-async def _told_apart(
-    tx: Transaction, news: list[NewTask], kept: set[str], now: int
-) -> list[Answer]:
-    there = await _there(tx, [new for new in news if new.id not in kept]) if tx.again else {}
-    # The first of two with one id in one batch has it.
-    answers: list[Answer] = []
-    for new in news:
-        if new.id in kept:
-            kept.remove(new.id)
-            answers.append(Submitted(new.id, Status.QUEUED, now))
-        else:
-            answers.append(there.get(new.id) or _taken())
-    _announce_plain(
-        tx,
-        [new for new, found in zip(news, answers, strict=True) if isinstance(found, Submitted)],
-    )
-    return answers
-
-
-async def _there(tx: Transaction, news: list[NewTask]) -> dict[str, Submitted]:
-    """Which of these an earlier try, whose answer was lost, has kept."""
-    columns = list(zip(*(new[:6] for new in news), strict=True))
-    found = await tx.connection.fetch(_THERE, *columns)
-    return {str(row[0]): Submitted(str(row[0]), Status(row[1]), row[2]) for row in found}
-
-
-def _announce_plain(tx: Transaction, news: list[NewTask]) -> None:
-    tx.events += [new.id for new in news]
-    tx.count("queued", [(new.type, new.lane) for new in news])
-    tx.pooled.update(new.lane for new in news)
-
-
-def _taken() -> Conflict:
-    return Conflict("Something of this id or name is there already.")
 
 
 async def _asked(tx: Transaction, news: list[NewTask], limits: Limits, *, careful: bool) -> Batch:
     """What has to be known before these can be accepted."""
     if len({new.id for new in news}) < len(news):
-        raise _taken()
+        raise plain_submits.taken()
     named = any(map(is_named, news))
     now = await tx.connection.fetchval(_NOW_PATIENTLY if named else _NOW, tx.moment.last)
     batch = Batch(tx.moment.saw(now), news)
     if tx.again:
-        batch.answer(dict(await _there(tx, news)))
+        batch.answer(dict(await plain_submits.there(tx, news)))
     await idempotency.ask(tx, batch, careful=careful)
     asked = batch.left
     put_off = await unique.ask(tx, batch)
@@ -262,15 +162,7 @@ async def submit_children(tx: Transaction, news: list[NewTask]) -> None:
     if any(not is_plain(new._replace(kin=None)) for new in news):
         await _accept(tx, news, tx.moment.last)
         return
-    row = await tx.connection.fetchrow(
-        _CHILDREN, tx.moment.last, *_columns_of_plain(news), kin[0].parent_id, kin[0].batch_id,
-        numbers(each.place for each in kin),
-    )  # fmt: skip
-    assert row is not None
-    if row[1] is not None:
-        raise _taken()
-    tx.moment.saw(row[0])
-    _announce_plain(tx, news)
+    await plain_submits.submit_children(tx, news, kin)
 
 
 async def _accept(tx: Transaction, news: list[NewTask], now: int) -> dict[str, Answer]:
@@ -280,10 +172,10 @@ async def _accept(tx: Transaction, news: list[NewTask], now: int) -> dict[str, A
     left = [new for new in news if new.id not in kept]
     answers: dict[str, Answer] = {}
     if left and tx.again:
-        answers |= await _there(tx, left)
+        answers |= await plain_submits.there(tx, left)
     if len(kept) + len(answers) < len(news):
         # Undoes the keys as well.
-        raise _taken()
+        raise plain_submits.taken()
     await _insert_details(tx, [new for new in news if new.id in kept], now)
     return answers | {
         task_id: Submitted(task_id, made[task_id].task.status, now) for task_id in kept

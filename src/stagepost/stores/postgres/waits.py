@@ -21,13 +21,14 @@ from stagepost.signals import (
     pending,
     wakes,
 )
-from stagepost.stores.postgres import changes, reading, settling, waking
+from stagepost.stores.postgres import changes, checkpoints, reading, waking
 from stagepost.stores.postgres.engine import Engine
+from stagepost.stores.postgres.fenced import Kind, Write
 from stagepost.stores.postgres.rows import MS, known
-from stagepost.stores.postgres.settling import Kind, Write
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.rows import json
 from stagepost.stores.tombstones import absence
+from stagepost.stores.wording import absent, lease_lost
 from stagepost.task import Lease, Payload, Task
 from stagepost.waiting import milliseconds
 
@@ -94,14 +95,14 @@ async def _begin(
 ) -> tuple[Pending, bool]:
     """The wait, and whether there is a signal of its name; it begins if it has not yet."""
     if not (known(lease.task_id) and known(lease.lease_id)):
-        raise changes.lease_lost(lease.task_id)
+        raise lease_lost(lease.task_id)
     length = None if seconds is None else milliseconds(seconds)
     named = None if approvers is None else json(approvers)
     row = await tx.connection.fetchrow(_BEGIN, tx.moment.last, *lease, path, name, length, named)
     assert row is not None
     now = tx.moment.saw(row[0])
     if not row[1]:
-        raise changes.lease_lost(lease.task_id)
+        raise lease_lost(lease.task_id)
     until = row[3]
     if not row[2] and length is not None:
         until = now + length
@@ -120,7 +121,7 @@ async def _listen(tx: Transaction, lease: Lease, wanted: NewWait) -> Pending | s
 async def _end(tx: Transaction, lease: Lease, wanted: NewWait) -> Pending | str:
     tasks = await changes.lock(tx, [lease.task_id])
     if not changes.owns(tasks.get(lease.task_id), lease):
-        raise changes.lease_lost(lease.task_id)
+        raise lease_lost(lease.task_id)
     if tx.again:
         # An earlier try, whose answer was lost, may have ended it.
         text = await tx.connection.fetchval(_SAVED, lease.task_id, wanted.path, lease.fence)
@@ -144,21 +145,21 @@ async def _end(tx: Transaction, lease: Lease, wanted: NewWait) -> Pending | str:
 async def _save(tx: Transaction, lease: Lease, wanted: NewWait, text: str, took: int) -> None:
     value = Payload(text, len(text.encode()))
     step = Checkpoint(wanted.path, wanted.name, wanted.input_hash, value, took)
-    answers = await settling.write_steps(tx, [(0, Write(Kind.STEP, lease, step))])
+    answers = await checkpoints.save(tx, [(0, Write(Kind.STEP, lease, step))])
     if isinstance(answers[0], StagepostError):
         raise answers[0]
 
 
 async def _send(tx: Transaction, task_id: str, scope: Scope, signal: Signal) -> Task:
     if not known(task_id):
-        raise changes.absent(task_id)
+        raise absent(task_id)
     async with tx.connection.transaction():
         task = (await changes.lock(tx, [task_id])).get(task_id)
         waits = (await waking.open_waits(tx, [task_id])).get(task_id, [])
         if task is None:
             raise absence(task_id, scope, await reading.stone_of(tx.connection, task_id))
         if not can_send(task, scope, signal, waits):
-            raise changes.absent(task_id)
+            raise absent(task_id)
         if await tx.connection.fetchval(_IS_SENT, task_id, signal.id):
             return task
         untaken = (await waking.signals(tx, [task_id])).get(task_id, [])

@@ -40,7 +40,7 @@ from stagepost.records import (
     WorkerRecord,
 )
 from stagepost.stores.rates import Rates
-from stagepost.stores.sqlite import bulk, changes, life, reading
+from stagepost.stores.sqlite import artifacts, bulk, keeping, life, people, reading
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.children import SqliteChildren
 from stagepost.stores.sqlite.claiming import Claiming
@@ -128,17 +128,17 @@ class SqliteStore:
     async def cancel(self, task_id: str, scope: Scope, request: CancelRequest) -> Task:
         """Cancel a task, or ask its worker to."""
         argument = (task_id, scope, request)
-        return await self._change(changes.cancel, argument)
+        return await self._change(people.cancel, argument)
 
     async def discard(self, task_id: str, scope: Scope, request: CancelRequest) -> Task:
         """Give up a dead letter."""
-        return await self._change(changes.discard, (task_id, scope, request))
+        return await self._change(people.discard, (task_id, scope, request))
 
     async def redrive(
         self, task_id: str, scope: Scope, by: str, resume: Resume, attempts: int
     ) -> Task:
         """Send a dead letter back."""
-        return await self._change(changes.redrive, (task_id, scope, by, resume, attempts))
+        return await self._change(people.redrive, (task_id, scope, by, resume, attempts))
 
     async def _change(self, apply: Any, argument: Any) -> Task:
         task: Task = await self._writer.call(Kind.CHANGE, apply, argument)
@@ -157,7 +157,7 @@ class SqliteStore:
 
     async def retire(self, worker_id: str) -> None:
         """A worker ends its life."""
-        await self._writer.call(Kind.RESCUE, changes.retire, worker_id)
+        await self._writer.call(Kind.RESCUE, keeping.retire, worker_id)
 
     async def claim(self, demand: Demand, *, wait: float = 0.0) -> Sequence[Claimed]:
         """Take tasks from the pool."""
@@ -180,7 +180,7 @@ class SqliteStore:
 
     async def attach(self, lease: Lease, artifact: Artifact) -> None:
         """Save an artifact."""
-        await self._writer.call(Kind.STEP, changes.attach, (lease, artifact))
+        await self._writer.call(Kind.STEP, artifacts.attach, (lease, artifact))
 
     async def settle(
         self, lease: Lease, outcome: Outcome, note: ProgressNote | None = None
@@ -197,7 +197,7 @@ class SqliteStore:
         now = self._writer.now
         if not await self._readers.call(lambda db: reading.anything_due(db, now)):
             return 0
-        changed: int = await self._writer.call(Kind.CHANGE, changes.release_due, limit)
+        changed: int = await self._writer.call(Kind.CHANGE, keeping.release_due, limit)
         return changed
 
     async def expire_queued(self, limit: int) -> int:
@@ -214,12 +214,12 @@ class SqliteStore:
             )
         if not late:
             return 0
-        changed: int = await self._writer.call(Kind.CHANGE, changes.expire, late)
+        changed: int = await self._writer.call(Kind.CHANGE, keeping.expire, late)
         return changed
 
     async def rescue(self, *, older_than: float, as_of: int | None = None) -> Rescue:
         """Give back the claims of silent workers."""
-        rescue: Rescue = await self._writer.call(Kind.RESCUE, changes.rescue, (older_than, as_of))
+        rescue: Rescue = await self._writer.call(Kind.RESCUE, keeping.rescue, (older_than, as_of))
         return rescue
 
     async def lead(self, name: str, holder: str, seconds: float) -> bool:

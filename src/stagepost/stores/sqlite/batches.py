@@ -15,6 +15,7 @@ from stagepost.errors import CancelAsked, Conflict, StagepostError
 from stagepost.stores.batches import BATCH_COLUMNS, NOTE_EVERY, batch_of
 from stagepost.stores.sqlite import changes, submitting, uses, waking
 from stagepost.stores.sqlite.transaction import Transaction
+from stagepost.stores.wording import lease_lost
 from stagepost.task import CancelRequest, Lease, Status, Task
 
 _INSERT: Final = """
@@ -39,7 +40,7 @@ def spawn(tx: Transaction, arguments: list[tuple[Lease, Page]]) -> Sequence[Batc
 def _spawn(tx: Transaction, lease: Lease, page: Page) -> Batch | StagepostError:
     parent = changes.owned(tx, lease)
     if parent is None:
-        return changes.lease_lost(lease.task_id)
+        return lease_lost(lease.task_id)
     batch = waking.find_batch(tx, parent.id, page.batch.path)
     if batch is not None and (batch.made > page.first or batch.sealed):
         return batch

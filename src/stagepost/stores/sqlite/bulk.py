@@ -24,6 +24,7 @@ from stagepost.records import Checkpoint, ProgressNote
 from stagepost.stores.rows import json, mended
 from stagepost.stores.sqlite import changes, keyed
 from stagepost.stores.sqlite.transaction import Transaction
+from stagepost.stores.wording import lease_lost, saved_already
 from stagepost.task import Lease
 
 Fenced = tuple[Lease, Any, ProgressNote | None]
@@ -143,9 +144,9 @@ def _save_round(tx: Transaction, arguments: list[Fenced]) -> list[Conflict | Non
 
 def _save_refusal(lease: Lease, step: Checkpoint, saved: dict[str, bool]) -> Conflict | None:
     if lease.task_id not in saved:
-        return changes.lease_lost(lease.task_id)
+        return lease_lost(lease.task_id)
     there = saved[lease.task_id]
-    return Conflict(f'The step "{step.path}" is saved already.') if there else None
+    return saved_already(step.path) if there else None
 
 
 def note_progress(tx: Transaction, arguments: list[Fenced]) -> Sequence[Conflict | None]:
@@ -215,8 +216,7 @@ def _refusals(arguments: list[Fenced], owners: Collection[str] | None) -> list[C
     if owners is None:
         return [None] * len(arguments)
     return [
-        None if lease.task_id in owners else changes.lease_lost(lease.task_id)
-        for lease, _, _ in arguments
+        None if lease.task_id in owners else lease_lost(lease.task_id) for lease, _, _ in arguments
     ]
 
 

@@ -11,7 +11,7 @@ from stagepost.mass import Advance, End, Found, Kind, MassChange, Progress, Stat
 from stagepost.records import Scope
 from stagepost.stores import masses
 from stagepost.stores.rows import json
-from stagepost.stores.sqlite import changes, reading
+from stagepost.stores.sqlite import changes, people, reading
 from stagepost.stores.sqlite.intents import Kind as Order
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.transaction import Transaction
@@ -210,7 +210,7 @@ def _advance_one(tx: Transaction, look: _Look) -> Advance:
         # Another was quicker, or has stopped it.
         return Advance(look.progress if kept is None else kept[1])
     ids = json([end.task_id for end in look.ends])
-    over = {row[0] for row in tx.rows(_OVER, (change.id, ids))} if look.ends else set()
+    over = set(tx.column(_OVER, (change.id, ids))) if look.ends else set()
     progress = mass.ended(look.progress, [end for end in look.ends if end.task_id in over])
     many, refusal, found = _change_each(tx, look)
     cursor = found.cursor or progress.cursor
@@ -243,14 +243,14 @@ def _change(tx: Transaction, change: MassChange, task_id: str) -> Task | Excepti
     if change.kind is Kind.CANCEL:
         if task.cancel is not None:
             return None
-        return changes.cancel(tx, [(task_id, change.scope, request)])[0]
+        return people.cancel(tx, [(task_id, change.scope, request)])[0]
     if change.kind is Kind.DISCARD:
-        return changes.discard(tx, [(task_id, change.scope, request)])[0]
+        return people.discard(tx, [(task_id, change.scope, request)])[0]
     attempts = change.attempts.get(task.type)
     if attempts is None:
         return None
     wish = (task_id, change.scope, change.by, change.resume, attempts)
-    done = changes.redrive(tx, [wish])[0]
+    done = people.redrive(tx, [wish])[0]
     if isinstance(done, Task) and done.status is not Status.DEAD_LETTER:
         tx.execute("INSERT OR IGNORE INTO mass_tasks VALUES (?, ?)", (change.id, task_id))
     return done

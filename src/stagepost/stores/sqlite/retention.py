@@ -218,7 +218,7 @@ def _take(
 ) -> list[str]:
     """Bury tasks; answers the blobs to which nothing refers any more since that instant."""
     rows = json(ids)
-    freed = [row[0] for row in tx.rows(_LET_GO, (rows, since))] + uses.release(tx, ids, since)
+    freed = tx.column(_LET_GO, (rows, since)) + uses.release(tx, ids, since)
     tx.execute(_BURY, (rows, tx.now, by, hashes))
     for table, column in tombstones.OWNED.items():
         tx.execute(

@@ -26,7 +26,7 @@ from stagepost.schedule import (
 from stagepost.store.schedules import Run
 from stagepost.stores import schedule_rows
 from stagepost.stores.schedule_rows import SCHEDULE_FIELDS, row_of_schedule, schedule_of
-from stagepost.stores.sqlite import changes
+from stagepost.stores.sqlite import people
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import SETTLED, CancelRequest, Status
 
@@ -160,7 +160,7 @@ def _take(tx: Transaction, schedule: Schedule, planned: int) -> Schedule:
 def _cancel_old(tx: Transaction, schedule: Schedule, going_on: Sequence[str]) -> Schedule:
     request = CancelRequest(f"schedule:{schedule.id}", "The next run of its schedule has begun.")
     # One that has ended in this moment needs it no more.
-    changes.cancel(tx, [(task_id, Scope(None), request) for task_id in going_on])
+    people.cancel(tx, [(task_id, Scope(None), request) for task_id in going_on])
     tx.execute(
         "UPDATE schedule_runs INDEXED BY schedule_runs_open SET open = 0 "
         "WHERE schedule_id = ? AND stream = ? AND open = 1 "
@@ -227,7 +227,7 @@ def _going_on(tx: Transaction, schedule_id: str, stream: Stream) -> Sequence[str
 
 
 def _trim(tx: Transaction, schedule: Schedule) -> Schedule:
-    gone = [row[0] for row in tx.rows(_TRIM, (schedule.id, REMEMBERED))]
+    gone = tx.column(_TRIM, (schedule.id, REMEMBERED))
     return replace(schedule, forgotten_at=max(gone, default=schedule.forgotten_at))
 
 

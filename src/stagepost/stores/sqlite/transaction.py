@@ -49,6 +49,10 @@ class Transaction:
         """Run a statement and take the one value that it gives."""
         return self.connection.execute(statement, bindings).get
 
+    def column(self, statement: str, bindings: Sequence[Any] = ()) -> list[Any]:
+        """Run a statement and take the first value of each of its rows."""
+        return [row[0] for row in self.rows(statement, bindings)]
+
     def changes(self) -> int:
         """How many rows the last statement inserted or changed."""
         return self.connection.changes()

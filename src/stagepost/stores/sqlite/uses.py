@@ -13,13 +13,10 @@ def missing(tx: Transaction, upload_ids: Sequence[str]) -> UploadSwept | None:
     """The refusal of an input that names a file which has been swept in the meantime."""
     if not upload_ids:
         return None
-    known = {
-        row[0]
-        for row in tx.rows(
-            "SELECT key FROM blobs WHERE key IN (SELECT value FROM json_each(?))",
-            (json(list(upload_ids)),),
-        )
-    }
+    known = tx.column(
+        "SELECT key FROM blobs WHERE key IN (SELECT value FROM json_each(?))",
+        (json(list(upload_ids)),),
+    )
     gone = next((upload_id for upload_id in upload_ids if upload_id not in known), None)
     return None if gone is None else swept(gone)
 
@@ -43,18 +40,17 @@ def release(tx: Transaction, task_ids: Sequence[str], since: int) -> list[str]:
     They count as unreferenced since that instant.
     """
     ids = json(list(task_ids))
-    released = tx.rows(
+    released = tx.column(
         """DELETE FROM upload_uses WHERE task_id IN (SELECT value FROM json_each(?))
            RETURNING upload_id""",
         (ids,),
     )
     if not released:
         return []
-    freed = tx.rows(
+    return tx.column(
         """UPDATE blobs SET kept = 0, staged_at = ?2 WHERE kept = 1
                AND key IN (SELECT value FROM json_each(?1))
                AND NOT EXISTS (SELECT 1 FROM upload_uses WHERE upload_id = blobs.key)
            RETURNING key""",
-        (json([row[0] for row in released]), since),
+        (json(released), since),
     )
-    return [row[0] for row in freed]

@@ -23,6 +23,7 @@ from stagepost.stores.sqlite.intents import Kind
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.stores.sqlite.writer import Writer
 from stagepost.stores.tombstones import absence
+from stagepost.stores.wording import absent, lease_lost
 from stagepost.task import Lease, Payload, Task
 from stagepost.waiting import milliseconds
 
@@ -58,7 +59,7 @@ def _sleep(
 
 def _sleep_one(tx: Transaction, lease: Lease, path: str, seconds: float) -> Pending | LeaseLost:
     if not changes.owns(tx, lease):
-        return changes.lease_lost(lease.task_id)
+        return lease_lost(lease.task_id)
     until = tx.value("SELECT until FROM waits WHERE task_id = ? AND path = ?", (lease[0], path))
     if until is None:
         until = tx.now + milliseconds(seconds)
@@ -80,7 +81,7 @@ def _listen(
 
 def _listen_one(tx: Transaction, lease: Lease, wanted: NewWait) -> Pending | str | Conflict:
     if not changes.owns(tx, lease):
-        return changes.lease_lost(lease.task_id)
+        return lease_lost(lease.task_id)
     wait = next((w for w in waking.open_waits(tx, lease.task_id) if w.path == wanted.path), None)
     if wait is None:
         wait = wanted.opened(tx.now)
@@ -123,7 +124,7 @@ def _send_one(tx: Transaction, task_id: str, scope: Scope, signal: Signal) -> Ta
     if task is None:
         return absence(task_id, scope, reading.stone_of(tx.connection, task_id))
     if not can_send(task, scope, signal, waits):
-        return changes.absent(task_id)
+        return absent(task_id)
     if tx.row("SELECT 1 FROM signals WHERE task_id = ? AND id = ?", (task_id, signal.id)):
         return task
     signal = replace(signal, sent_at=tx.now)

@@ -1,0 +1,118 @@
+"""Which adapter is meant by which setting; nothing else knows one from the other."""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Final, TypeVar
+
+from stagepost.blobs import Blobs
+from stagepost.blobstores.folder import FolderBlobs
+from stagepost.broker import Broker
+from stagepost.brokers.direct import DirectBroker
+from stagepost.bus import Bus, Committed
+from stagepost.buses.memory import MemoryBus
+from stagepost.buses.postgres import PostgresBus
+from stagepost.clock import Clock
+from stagepost.errors import StoreRefused
+from stagepost.limiter import Limiter
+from stagepost.limiters.memory import MemoryLimiter
+from stagepost.limiters.postgres import PostgresLimiter
+from stagepost.masking import masked
+from stagepost.part import Part
+from stagepost.settings import Settings
+from stagepost.store import Store
+from stagepost.stores.postgres import PostgresStore
+from stagepost.stores.sqlite import SqliteStore
+
+Choice = TypeVar("Choice")
+
+Ring = Callable[[Committed], None]
+OpenStore = Callable[[Settings, Clock, Ring], Awaitable[Store]]
+OpenBus = Callable[[Settings, Collection[Part]], Awaitable[Bus]]
+OpenLimiter = Callable[[Settings, Clock], Awaitable[Limiter]]
+
+
+async def _sqlite(settings: Settings, clock: Clock, ring: Ring) -> Store:
+    return SqliteStore(settings.folder, clock, ring, max_queued=_max_queued(settings))
+
+
+async def _postgres(settings: Settings, clock: Clock, ring: Ring) -> Store:
+    return await PostgresStore.open(settings.store, clock, ring, max_queued=_max_queued(settings))
+
+
+async def _memory(_settings: Settings, _parts: Collection[Part]) -> Bus:
+    return MemoryBus()
+
+
+def _max_queued(settings: Settings) -> int | None:
+    return settings.limits.queued_a_tenant or None
+
+
+async def _postgres_bus(settings: Settings, parts: Collection[Part]) -> Bus:
+    # Text is for those who watch, and they are where the API is.
+    return await PostgresBus.open(
+        settings.bus_address, text=Part.API in parts, setting=settings.bus_setting
+    )
+
+
+async def _memory_limiter(_settings: Settings, clock: Clock) -> Limiter:
+    return MemoryLimiter(clock)
+
+
+async def _postgres_limiter(settings: Settings, clock: Clock) -> Limiter:
+    return await PostgresLimiter.open(
+        settings.limiter_address, clock, lease=settings.lease, setting=settings.limiter_setting
+    )
+
+
+STORES: Final[dict[str, OpenStore]] = {
+    "sqlite": _sqlite,
+    "postgresql": _postgres,
+}
+BROKERS: Final[dict[str, Callable[[], Broker]]] = {"direct": DirectBroker}
+BUSES: Final[dict[str, OpenBus]] = {
+    "memory": _memory,
+    "postgresql": _postgres_bus,
+}
+LIMITERS: Final[dict[str, OpenLimiter]] = {
+    "memory": _memory_limiter,
+    "postgresql": _postgres_limiter,
+}
+
+
+def store(settings: Settings) -> OpenStore:
+    """What opens the store. All of these raise StoreRefused for an unknown one."""
+    return _chosen("STAGEPOST_STORE", STORES, settings.store_scheme)
+
+
+def broker(settings: Settings) -> Broker:
+    """The broker."""
+    return _chosen("STAGEPOST_BROKER", BROKERS, settings.broker)()
+
+
+def bus(settings: Settings) -> OpenBus:
+    """What opens the bus."""
+    return _chosen("STAGEPOST_BUS", BUSES, _scheme(settings.bus_address))
+
+
+def limiter(settings: Settings) -> OpenLimiter:
+    """What opens the limiter."""
+    return _chosen("STAGEPOST_LIMITER", LIMITERS, _scheme(settings.limiter_address))
+
+
+def blobs(settings: Settings) -> Blobs:
+    """The blob store."""
+    return FolderBlobs(settings.blob_folder)
+
+
+def _scheme(address: str) -> str:
+    return address.partition(":")[0]
+
+
+def _chosen(name: str, choices: Mapping[str, Choice], wanted: str) -> Choice:
+    try:
+        return choices[wanted]
+    except KeyError:
+        known = ", ".join(choices)
+        raise StoreRefused(
+            f'{name} is "{masked(wanted)}"; this version has {known}: unset {name}, or set it to '
+            "one of these."
+        ) from None
