@@ -7,6 +7,7 @@ import pytest
 from engine_kit.contexts import Hand, settle_down
 from stagepost import gate
 from stagepost.context import Context
+from stagepost.flight import BranchWait
 from stagepost.gate import Unwound
 from stagepost.scope import CURRENT, Scope
 from stagepost.waiting import SignalSent
@@ -21,7 +22,7 @@ def signal(name: str) -> SignalSent:
 async def wait(hand: Hand, name: str, seconds: float | None = LONG) -> str:
     """What a method of the context does that waits."""
     hand.gate.used()
-    async with hand.gate.waiting(signal(name), CURRENT.get(Scope()).flight) as wait:
+    async with BranchWait(hand.gate, signal(name), CURRENT.get(Scope()).flight) as wait:
         await wait.rest(seconds)
     return name
 

@@ -18,6 +18,7 @@ from pydantic_core import from_json, to_json
 from stagepost import codec
 from stagepost.batch import PAGE, Batch, ChildRecord
 from stagepost.errors import CancelAsked, ChildFailed, CodeChanged
+from stagepost.flight import BranchWait, Flight
 from stagepost.gate import Gate
 from stagepost.journal import Journal, NewChildren
 from stagepost.scope import CURRENT
@@ -130,7 +131,7 @@ class Children:
     async def _spawn(self, asked: NewChildren) -> Batch:
         flight = CURRENT.get().flight
         try:
-            async with self._gate.flight(flight):
+            async with Flight(self._gate, flight):
                 batch = await self._gate.through(self._journal.spawn, asked)
         except CancelAsked:
             # The worker is being told as well, and unwinds this.
@@ -158,7 +159,7 @@ class Children:
         if batch.is_over(stop=stop):
             return batch
         condition = ChildrenOver(batch.path, batch.path, stop)
-        async with self._gate.waiting(condition, CURRENT.get().flight) as wait:
+        async with BranchWait(self._gate, condition, CURRENT.get().flight) as wait:
             pause = _LOOK_FIRST
             while True:
                 found = await self._again(batch)

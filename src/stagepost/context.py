@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 
 from stagepost import codec
 from stagepost.children import Children, OnFailure, Plan
+from stagepost.flight import Flight
 from stagepost.gate import Gate
 from stagepost.handler_waits import HandlerWaits
 from stagepost.items import Ticks, labelled, side_by_side
@@ -300,7 +301,7 @@ class Context:
             # A step in flight runs to its end, and this is a part of it.
             await self._gate.through(self._journal.attach, name, media_type, content)
             return
-        async with self._gate.flight(None):
+        async with Flight(self._gate, None):
             await self._gate.through(self._journal.attach, name, media_type, content)
 
     async def call_handler(self, handler: Callable[..., Any], request: Any) -> Any:

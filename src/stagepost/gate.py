@@ -16,10 +16,8 @@ All of it happens in the event loop of the handler; nothing here is shared betwe
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
 from functools import partial
-from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from stagepost.branches import Branches
 from stagepost.errors import LeaseLost
@@ -33,6 +31,40 @@ GRACE: Final = 1.0
 
 class Unwound(BaseException):  # like GeneratorExit, it is no error
     """Ends a handler whose claim ends; a handler has no business with it."""
+
+
+class Around(Protocol):
+    """A step in flight, in which a branch stands."""
+
+    def block(self) -> None:
+        """A branch inside stands still."""
+        ...
+
+    def unblock(self) -> None:
+        """A branch inside goes on."""
+        ...
+
+
+class Waiter(Protocol):
+    """A branch that waits. While there is a `brief` wait the handler stays."""
+
+    @property
+    def condition(self) -> Condition:
+        """What it waits for."""
+        ...
+
+    @property
+    def brief(self) -> bool:
+        """Whether it is not worth a replay."""
+        ...
+
+    def unwind(self) -> None:
+        """Raise Unwound in the branch."""
+        ...
+
+    def cancel(self) -> None:
+        """The handler has ended without this branch."""
+        ...
 
 
 class Gate:
@@ -53,7 +85,7 @@ class Gate:
         self._when_idle: Callable[[], None] | None = None
         self._patient = True
         self._landings: list[asyncio.Future[None]] = []
-        self._waits: dict[BranchWait, None] = {}
+        self._waits: dict[Waiter, None] = {}
         self._handler = 0
         self._branches: Branches | None = None  # most handlers never wait; theirs costs nothing
         self.when_all_wait: Callable[[], None] | None = None
@@ -70,20 +102,6 @@ class Gate:
     def held(self) -> int:
         """How many branches of the handler are held."""
         return len(self._held)
-
-    def flight(self, around: "Flight | None") -> "Flight":
-        """The context in which a step runs; `around` is the step that it stands in, if any."""
-        return Flight(self, around)
-
-    def waiting(
-        self, condition: Condition, around: "Flight | None", *, brief: bool = False
-    ) -> "BranchWait":
-        """The context in which a branch waits; `around` is the step that it stands in, if any.
-
-        A brief wait is not worth a replay: while there is one the handler stays, unless its claim
-        must end for another reason.
-        """
-        return BranchWait(self, condition, around, brief=brief)
 
     def is_handler(self) -> None:
         """The asyncio task that runs now is the handler's own, or acts for its thread."""
@@ -154,7 +172,7 @@ class Gate:
             self.unwind()
             raise Unwound from error
 
-    async def hold(self, around: "Flight | None") -> None:
+    async def hold(self, around: Around | None) -> None:
         """Never return: end by Unwound or by cancellation."""
         self.check()
         if self.unwinding:
@@ -187,7 +205,7 @@ class Gate:
             self._landings.clear()
         self._look()
 
-    def waits(self, wait: "BranchWait") -> None:
+    def waits(self, wait: Waiter) -> None:
         """One more branch waits. Raises RuntimeError when too many do."""
         if len(self._waits) >= MOST_BRANCHES:
             raise RuntimeError(
@@ -198,7 +216,7 @@ class Gate:
         self._moved()
         self._look()
 
-    def waits_no_more(self, wait: "BranchWait") -> None:
+    def waits_no_more(self, wait: Waiter) -> None:
         """One branch goes on."""
         self._waits.pop(wait, None)
         self._moved()
@@ -237,119 +255,3 @@ class Gate:
     def _is_idle(self) -> bool:
         still = bool(self._held) or bool(self._waits) or not self._patient
         return self.closed and not self._flying and still
-
-
-class BranchWait(AbstractAsyncContextManager["BranchWait"]):
-    """One branch that waits; while it does, the step that it stands in does not count as flying."""
-
-    __slots__ = ("_around", "_gate", "_rest", "brief", "condition")
-
-    def __init__(
-        self, gate: Gate, condition: Condition, around: "Flight | None", *, brief: bool
-    ) -> None:
-        self.condition = condition
-        self.brief = brief
-        self._gate = gate
-        self._around = around
-        self._rest: asyncio.Future[None] | None = None
-
-    async def __aenter__(self) -> Self:
-        """Begin to wait."""
-        self._gate.check()
-        if self._gate.unwinding:
-            raise Unwound
-        self._gate.waits(self)
-        if self._around is not None:
-            self._around.block()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """The branch goes on, or is unwound."""
-        self._gate.waits_no_more(self)
-        if self._around is not None and not self._gate.unwinding:
-            self._around.unblock()
-
-    async def rest(self, seconds: float | None) -> None:
-        """Return after so many seconds, or never; ends by Unwound when all branches wait."""
-        if self._gate.unwinding:
-            raise Unwound
-        loop = asyncio.get_running_loop()
-        self._rest = rest = loop.create_future()
-        timer = None if seconds is None else loop.call_later(seconds, self._over)
-        try:
-            await rest
-        finally:
-            self._rest = None
-            if timer is not None:
-                timer.cancel()
-
-    def unwind(self) -> None:
-        """Raise Unwound in the branch."""
-        if self._rest is not None and not self._rest.done():
-            self._rest.set_exception(Unwound())
-
-    def cancel(self) -> None:
-        """The handler has ended without this branch."""
-        if self._rest is not None:
-            self._rest.cancel()
-
-    def _over(self) -> None:
-        if self._rest is not None and not self._rest.done():
-            self._rest.set_result(None)
-
-
-class Flight(AbstractAsyncContextManager["Flight"]):
-    """One step in flight; while a branch inside it is held or waits, it does so itself."""
-
-    __slots__ = ("_around", "_blocked", "_counted", "_gate", "_inside")
-
-    def __init__(self, gate: Gate, around: "Flight | None") -> None:
-        self._gate = gate
-        self._around = around
-        self._inside = False
-        self._counted = False
-        self._blocked = 0
-
-    async def __aenter__(self) -> Self:
-        """Take off, or be held."""
-        if self._gate.closed:
-            await self._gate.hold(self._around)
-        self._inside = self._counted = True
-        self._gate.took_off()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Land."""
-        self._inside = False
-        self._land()
-
-    def block(self) -> None:
-        """A branch inside stands still: neither this nor what is around it moves any more."""
-        self._blocked += 1
-        self._land()
-        if self._around is not None:
-            self._around.block()
-
-    def unblock(self) -> None:
-        """A branch inside goes on: if it was the last one, this moves again."""
-        self._blocked -= 1
-        if self._inside and not self._counted and not self._blocked:
-            self._counted = True
-            self._gate.took_off()
-        if self._around is not None:
-            self._around.unblock()
-
-    def _land(self) -> None:
-        if self._counted:
-            self._counted = False
-            self._gate.landed()

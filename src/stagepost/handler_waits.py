@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from stagepost.codec import digest
+from stagepost.flight import BranchWait
 from stagepost.gate import Gate
 from stagepost.journal import Journal, NewStep
 from stagepost.retry import seconds
@@ -54,7 +55,7 @@ class HandlerWaits:
             return
         condition = TimeComes(name, pending.until or 0)
         flight = CURRENT.get().flight
-        async with self._gate.waiting(condition, flight, brief=left <= BRIEF) as wait:
+        async with BranchWait(self._gate, condition, flight, brief=left <= BRIEF) as wait:
             while left > 0:
                 await wait.rest(left)
                 left = (await self._gate.through(self._journal.sleep, path, length)).left or 0.0
@@ -84,7 +85,7 @@ class HandlerWaits:
         if isinstance(answer, str):
             return answer
         condition = SignalSent(wanted.signal, wanted.path, answer.until)
-        async with self._gate.waiting(condition, CURRENT.get().flight) as wait:
+        async with BranchWait(self._gate, condition, CURRENT.get().flight) as wait:
             while not isinstance(answer, str):
                 left = _POLL if answer.left is None else min(_POLL, max(answer.left, 0.001))
                 await wait.rest(left)
@@ -94,7 +95,7 @@ class HandlerWaits:
     async def limit(self, name: str, delay: float) -> None:
         """Wait until somebody else's limit may be free again; nothing of it is kept."""
         condition = LimitFree(name[:200], delay)
-        async with self._gate.waiting(condition, CURRENT.get().flight) as wait:
+        async with BranchWait(self._gate, condition, CURRENT.get().flight) as wait:
             await wait.rest(delay)
 
 

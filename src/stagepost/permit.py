@@ -14,7 +14,8 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final, Self
 
-from stagepost.gate import Flight, Gate
+from stagepost.flight import BranchWait, Flight
+from stagepost.gate import Gate
 from stagepost.journal import Journal
 from stagepost.scope import Scope
 from stagepost.waiting import LimitFree
@@ -107,7 +108,7 @@ class Permit(AbstractAsyncContextManager["Permit"]):
                 self._taken = verdict.granted
                 if not verdict.granted:
                     condition = LimitFree(verdict.limit, verdict.wait)
-                    async with self._gate.waiting(condition, around) as wait:
+                    async with BranchWait(self._gate, condition, around) as wait:
                         await wait.rest(min(_RESTS, max(0.1, verdict.wait - PATIENCE / 2)))
 
     async def end(self) -> None:

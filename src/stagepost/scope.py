@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 from stagepost.errors import AmbiguousStep
-from stagepost.gate import Flight
+from stagepost.flight import Flight
 
 NAME_LIMIT: Final = 100
 KEY_LIMIT: Final = 200

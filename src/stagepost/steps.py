@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from stagepost import codec
 from stagepost.errors import CodeChanged, RateLimited
+from stagepost.flight import Flight
 from stagepost.gate import Gate
 from stagepost.handler_waits import HandlerWaits
 from stagepost.journal import Journal, NewStep
@@ -104,7 +105,7 @@ class Steps:
         raise AssertionError("unreachable")
 
     async def _fly(self, call: Call, how: How, start: ProgressNote | None) -> Any:
-        async with self._gate.flight(CURRENT.get().flight) as flight:
+        async with Flight(self._gate, CURRENT.get().flight) as flight:
             if start is not None:
                 await self._gate.through(self._journal.note, start)
             started = time.monotonic()
