@@ -54,6 +54,19 @@ async def test_a_wait_for_what_is_over_already_does_not_begin(world: World) -> N
     assert await world.kinds(parent.task_id) == ["queued", "started", "queued"]
 
 
+@pytest.mark.parametrize("key", [None, "k"])
+async def test_a_claim_that_finds_the_last_child_too_late_lets_the_parent_go_on(
+    world: World, key: str | None
+) -> None:
+    parent = await world.running(concurrency_key=key)
+    await spawned(world, parent.lease, 1, type="review", ttl=60.0)
+    await world.store.settle(parent.lease, Waiting((OVER,)))
+    world.clock.advance(60)
+    # It waits for a task, and the parent is the only one that can come.
+    (claimed,) = await world.claim(wait=20.0)
+    assert claimed.task_id == parent.task_id
+
+
 async def test_a_batch_that_is_not_all_made_is_not_over(world: World) -> None:
     parent = await world.running()
     batch = new_batch()

@@ -63,6 +63,7 @@ class Writer:
         self._standing: list[Intent] = []  # claims that found nothing yet
         self._running: dict[str, tuple[str, str]] = {}
         self._held_back = False
+        self._freed = False  # claims have let something into the pool that others of them may take
         self._closing = False
         self._ended = False
         self.broken: str | None = None
@@ -166,6 +167,8 @@ class Writer:
     def _patience(self) -> float | None:
         if not self._standing:
             return None
+        if self._freed:
+            return 0.0
         return max(0.0, min(intent.until for intent in self._standing) - time.monotonic())
 
     def _write(self, batch: list[Intent]) -> None:
@@ -173,7 +176,7 @@ class Writer:
         others = [intent for intent in batch if intent.kind is not Kind.CLAIM]
         self._standing = [intent for intent in self._standing + claims if not intent.abandoned]
         try:
-            results = self._commit(others, claims) if batch else []
+            results = self._commit(others, claims) if batch or self._freed else []
         except Exception as error:  # noqa: BLE001  # the thread must outlive any intent
             _log.exception("the writer failed")
             results = self._refuse(others + self._standing, error)
@@ -211,9 +214,13 @@ class Writer:
             batches.tell_parents(transaction)
             keyed.hand_over(transaction)
             # What a rule held back may start once something else has ended.
-            wanting = self._standing if transaction.pooled or self._held_back else claims
+            anew = transaction.pooled or self._held_back or self._freed
+            wanting = self._standing if anew else claims
+            transaction.pooled = False
             served = apply(transaction, [intent for intent in wanting if not intent.abandoned])
+            # Of children that claims have found too late.
             batches.tell_parents(transaction)
+            keyed.hand_over(transaction)
             self._connection.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
@@ -221,6 +228,7 @@ class Writer:
             raise
         if wanting:
             self._held_back = transaction.held_back
+        self._freed = transaction.pooled
         # A claim that found nothing is not answered yet.
         return transaction, results + [(intent, found) for intent, found in served if found]
 
