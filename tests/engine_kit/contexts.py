@@ -8,26 +8,7 @@ from stagepost.context import Context, Facts
 from stagepost.gate import Gate
 from stagepost.journal import NewStep
 from stagepost.testing.memory_journal import MemoryJournal
-from stagepost.threads import Threads
-
-
-class Inline:
-    """A runner without child processes."""
-
-    def __init__(self) -> None:
-        self.threads = Threads(64)
-
-    async def in_thread(self, call: Callable[[], Any], timeout: float | None) -> Any:
-        return await self.threads.run(call, timeout)
-
-    async def in_process(
-        self,
-        fn: Callable[..., Any],
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        timeout: float | None,
-    ) -> Any:
-        return await self.threads.run(lambda: fn(*args, **kwargs), timeout)
+from stagepost.threads import InThreads, Threads
 
 
 class Hand:
@@ -43,7 +24,7 @@ class Hand:
         self.journal = MemoryJournal({}, checkpoints or {}, signals, skip_time=skip_time)
         self.gate = Gate()
         facts = Facts("task-1", "acme", "ann", "a-type", 1, "0" * 32)
-        self.context = Context(facts, self.journal, self.gate, Inline())
+        self.context = Context(facts, self.journal, self.gate, InThreads(Threads(64)))
 
     async def run(self, handler: Callable[[Context], Any]) -> Any:
         async def call(ctx: Context, _request: Any) -> Any:
