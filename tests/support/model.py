@@ -307,6 +307,7 @@ class Model:
         if change is not None:
             self._apply(change)
             self.hand_over()
+            self._tell_parents()
 
     def settle(self, lease: Lease, outcome: Outcome, note: ProgressNote | None) -> None:
         """End a claim."""
@@ -433,6 +434,7 @@ class Model:
             return []
         self._apply(change)
         self.hand_over()
+        self._tell_parents()
         return [task_id]
 
     def release_due(self) -> int:
