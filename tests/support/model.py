@@ -315,6 +315,7 @@ class Model:
         if change is not None:
             self._apply(change)
             self.hand_over()
+            self._tell_parents()
 
     def settle(self, lease: Lease, outcome: Outcome, note: ProgressNote | None) -> None:
         """End a claim."""
@@ -441,6 +442,7 @@ class Model:
             return []
         self._apply(change)
         self.hand_over()
+        self._tell_parents()
         return [task_id]
 
     def prune(self, older_than: float) -> int:
