@@ -10,6 +10,7 @@ from stagepost.records import Rescue
 from stagepost.stores.postgres import changes, wakes
 from stagepost.stores.postgres.claiming import expired_if_queued
 from stagepost.stores.postgres.rows import MS
+from stagepost.stores.postgres.starting import OWN_PLACE
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.task import Task
 
@@ -21,6 +22,13 @@ _DUE: Final = f"""{changes.LOCKED} t.id IN (
     ORDER BY t.id FOR UPDATE OF t SKIP LOCKED"""
 _LATE: Final = f"""{changes.LOCKED} t.id = ANY($2::uuid[]) AND t.status = 'QUEUED'
     ORDER BY t.id FOR UPDATE OF t SKIP LOCKED"""
+
+_DROP_LATE_STRAYS: Final = f"""
+DELETE FROM pool WHERE ctid = ANY(ARRAY(
+    SELECT p.ctid FROM pool AS p WHERE p.deadline <= {MS} AND p.task_id = ANY($2::uuid[])
+        AND NOT EXISTS (
+            SELECT 1 FROM tasks AS t WHERE t.id = p.task_id AND {OWN_PLACE.format("p.score")})
+    FOR UPDATE SKIP LOCKED))"""
 
 _SILENT: Final = f"""
 DELETE FROM workers WHERE beat_at <= coalesce($3::bigint, {MS}) - $2::bigint RETURNING id"""
@@ -60,7 +68,10 @@ async def expire(tx: Transaction, task_ids: Sequence[str]) -> int:
     """Pooled tasks that were seen past their deadline."""
     async with tx.connection.transaction():
         tasks = await changes.take(tx, _LATE, list(task_ids))
-        return await changes.change_each(tx, tasks.values(), expired_if_queued)
+        expired = await changes.change_each(tx, tasks.values(), expired_if_queued)
+        if expired < len(task_ids):
+            await tx.connection.execute(_DROP_LATE_STRAYS, tx.moment.last, list(task_ids))
+        return expired
 
 
 async def rescue(tx: Transaction, older_than: float, as_of: int | None) -> Rescue:

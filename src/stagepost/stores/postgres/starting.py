@@ -11,15 +11,25 @@ MOST_QUEUES: Final = 256
 ID: Final = 7
 """The place of the id in what START answers."""
 
+OWN_PLACE: Final = "t.status = 'QUEUED' AND t.pooled_at - t.priority::bigint * 1000 = {}"
+"""Whether a row of the pool with this score is that of task `t`.
+
+A task that leaves the pool while a claim holds its row leaves it to that claim (see `changes`),
+which may have no use for it either. Such rows are strays; whoever meets one drops it.
+"""
+
 START: Final = f"""gone AS (
-    DELETE FROM pool WHERE ctid = ANY(ARRAY(SELECT place FROM chosen, n WHERE deadline > n.ms))
+    -- What is late stays for its dead letter, but for the stray row of a task that has gone on.
+    DELETE FROM pool WHERE ctid = ANY(ARRAY(
+        SELECT place FROM chosen AS c, n WHERE deadline > n.ms OR NOT EXISTS (
+            SELECT 1 FROM tasks AS t WHERE t.id = c.task_id AND {OWN_PLACE.format("c.score")})))
     RETURNING task_id, lane, score
 ), started AS (
     UPDATE tasks AS t SET status = 'RUNNING', fence = t.fence + 1, lease_id = $3::uuid,
         worker_id = $2::uuid, pooled_at = NULL, started_at = coalesce(t.started_at, n.ms),
         seq = t.seq + 1, code_version = coalesce(nullif(t.code_version, 0),
             ($10::integer[])[array_position($9::text[], t.type)])
-    FROM gone, n WHERE t.id = gone.task_id AND t.status = 'QUEUED'
+    FROM gone, n WHERE t.id = gone.task_id AND {OWN_PLACE.format("gone.score")}
     RETURNING gone.lane AS from_lane, gone.score, t.id, t.fence, t.tenant, t."user", t.type, t.lane,
         t.attempt, t.max_attempts, t.deadline - n.ms AS time_left, t.progress, t.step,
         t.saved_steps, t.lost_claims, t.waits, t.trace_id, t.seq, t.input,
