@@ -36,7 +36,8 @@ LEFT JOIN tasks AS t ON t.id = m.task_id WHERE m.change_id = $1::uuid"""
 _OVER: Final = """
 DELETE FROM mass_tasks WHERE change_id = $1::uuid AND task_id = ANY($2::uuid[]) RETURNING task_id"""
 _SENT: Final = "INSERT INTO mass_tasks VALUES ($1::uuid, $2::uuid) ON CONFLICT DO NOTHING"
-_OPEN: Final = "SELECT id FROM mass_changes WHERE open ORDER BY id LIMIT $1::bigint"
+_OPEN: Final = """
+SELECT id FROM mass_changes WHERE open AND id > $2::uuid ORDER BY id LIMIT $1::bigint"""
 _PRUNE: Final = """
 WITH gone AS (
     DELETE FROM mass_changes WHERE ctid = ANY(ARRAY(
@@ -70,9 +71,9 @@ class PostgresMassChanges:
         await self.progress(change_id, kind, scope)
         return await self._engine.change(lambda tx: _stop(tx, change_id, why))
 
-    async def open(self, limit: int) -> Sequence[str]:
+    async def open(self, limit: int, after: str = "") -> Sequence[str]:
         """Changes that are not over."""
-        rows = await self._engine.read(lambda db: db.fetch(_OPEN, limit))
+        rows = await self._engine.read(lambda db: db.fetch(_OPEN, limit, after or _FIRST))
         return [str(row[0]) for row in rows]
 
     async def advance(self, change_id: str) -> Advance:

@@ -60,11 +60,12 @@ class SqliteMassChanges:
         stopped: Progress = await self._writer.call(Order.CHANGE, _stop, (change_id, why))
         return stopped
 
-    async def open(self, limit: int) -> Sequence[str]:
+    async def open(self, limit: int, after: str = "") -> Sequence[str]:
         """Changes that are not over."""
         rows: list[Any] = await self._readers.call(
             lambda db: db.execute(
-                "SELECT id FROM mass_changes WHERE open ORDER BY id LIMIT ?", (limit,)
+                "SELECT id FROM mass_changes WHERE open AND id > ? ORDER BY id LIMIT ?",
+                (after, limit),
             ).fetchall()
         )
         return [row[0] for row in rows]
