@@ -25,17 +25,19 @@ OWNED: Final = {
 }
 """Tables whose rows go with their task, and the column that names it; a store may have fewer."""
 
-STONE_COLUMNS: Final = 'task_id, tenant, "user", at, by, hashes'
+STONE_COLUMNS: Final = 'task_id, tenant, "user", at, by, hashes, status'
 
 
 def tombstone_of(row: Any) -> Tombstone:
     """A Tombstone from a row of STONE_COLUMNS."""
-    task_id, tenant, user, at, by, text = row
-    if text is None:
-        return Tombstone(str(task_id), tenant, user, at, by)
+    task_id, tenant, user, at, by, text, last = row
+    status = None if last is None else Status(last)
+    return Tombstone(str(task_id), tenant, user, at, by, text and _hashes_of(text), status)
+
+
+def _hashes_of(text: str) -> Hashes:
     kept = orjson.loads(text)
-    hashes = Hashes(kept["input"], kept["result"], tuple(kept["uploads"]), tuple(kept["artifacts"]))
-    return Tombstone(str(task_id), tenant, user, at, by, hashes)
+    return Hashes(kept["input"], kept["result"], tuple(kept["uploads"]), tuple(kept["artifacts"]))
 
 
 def hashes_text(hashes: Hashes) -> str:

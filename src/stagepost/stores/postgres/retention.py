@@ -56,8 +56,9 @@ _LET_GO: Final = """
 UPDATE blobs SET kept = false, staged_at = $2::bigint WHERE key = ANY($1::text[])"""
 
 _BURY: Final = """
-INSERT INTO tombstones (task_id, tenant, "user", at, by, hashes)
-SELECT id, tenant, "user", $2::bigint, $3::text, $4::text FROM tasks WHERE id = ANY($1::uuid[])"""
+INSERT INTO tombstones (task_id, tenant, "user", at, by, hashes, status)
+SELECT id, tenant, "user", $2::bigint, $3::text, $4::text, status FROM tasks
+WHERE id = ANY($1::uuid[])"""
 
 _OLD_STONES: Final = f"""
 WITH gone AS (
@@ -271,7 +272,8 @@ async def _erase(
         text = tombstones.hashes_text(hashes)
         # Due for the sweeper from the beginning of time on.
         freed = await _take(tx, [task_id], now, since=0, by=erasure.by, hashes=text)
-    return Tombstone(task_id, task.tenant, task.user, now, erasure.by, hashes), freed
+    stone = Tombstone(task_id, task.tenant, task.user, now, erasure.by, hashes, task.status)
+    return stone, freed
 
 
 async def _kin_in_the_way(tx: Transaction, task: Task) -> Conflict | None:
