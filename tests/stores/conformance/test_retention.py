@@ -4,7 +4,7 @@ import pytest
 
 from stagepost.errors import Conflict, Gone, NotFound
 from stagepost.outcome import Cancelled, Outcome
-from stagepost.records import Filter, Idempotency, Scope, UploadRecord
+from stagepost.records import Filter, Idempotency, Resume, Scope, UploadRecord
 from stagepost.retention import Erasure, Page, Tombstone
 from stagepost.task import Status
 from support.fences import artifact
@@ -192,6 +192,21 @@ async def test_to_erase_again_answers_the_same(world: World) -> None:
     wish = Erasure("bob", 1, "another")
     assert await world.store.retention.erase(task_id, EVERYBODY, wish) == (stone, ())
     await refused(world.store.retention.erase(task_id, Scope("other"), wish), NotFound)
+
+
+async def test_whoever_comes_too_late_is_told_that_it_is_gone(world: World) -> None:
+    """One that has looked at the task just before it went."""
+    store = world.store
+    for take in (erase, lambda world, _: prune(world, 0.0)):
+        task_id = await world.settled(Cancelled(ASKED))
+        await take(world, task_id)
+        for scope in (EVERYBODY, Scope("acme", "ada")):
+            await refused(store.cancel(task_id, scope, ASKED), Gone)
+            await refused(store.discard(task_id, scope, ASKED), Gone)
+            await refused(store.redrive(task_id, scope, "ada", Resume(), 3), Gone)
+        for scope in (Scope("other"), Scope("acme", "bob")):
+            told = await refused(store.cancel(task_id, scope, ASKED), NotFound)
+            assert not isinstance(told, Gone)
 
 
 async def test_what_can_not_be_erased(world: World) -> None:
