@@ -67,8 +67,13 @@ def unerasable(task: Task, erasure: Erasure) -> Conflict | None:
             f"The task is {task.status}; cancel it first, and erase it when it is over."
         )
     if task.seq != erasure.seq:
-        return Conflict("The task has changed in the meantime; look at it and try again.")
+        return changed_meanwhile()
     return None
+
+
+def changed_meanwhile() -> Conflict:
+    """The refusal of one that was not quick enough."""
+    return Conflict("The task has changed in the meantime; look at it and try again.")
 
 
 def going(found: Iterable[tuple[str, str | None]]) -> list[str]:

@@ -10,7 +10,7 @@ from stagepost.records import Scope
 from stagepost.retention import HASHES_MOST, Erasure, Hashes, Page, Tombstone
 from stagepost.stores import tombstones
 from stagepost.stores.accepting import IDEMPOTENCY_KEPT
-from stagepost.stores.postgres import changes, looking, reading, uses
+from stagepost.stores.postgres import changes, corrected, looking, reading, uses
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.rows import MS, TASK_COLUMNS, known, task_of
@@ -270,6 +270,7 @@ async def _erase(
             await _sums(tx, _ARTIFACT_SUMS, task_id),
         )
         text = tombstones.hashes_text(hashes)
+        await corrected.forget(tx, task_id, now)
         # Due for the sweeper from the beginning of time on.
         freed = await _take(tx, [task_id], now, since=0, by=erasure.by, hashes=text)
     stone = Tombstone(task_id, task.tenant, task.user, now, erasure.by, hashes, task.status)

@@ -12,7 +12,7 @@ from stagepost.retention import HASHES_MOST, Erasure, Hashes, Page, Tombstone
 from stagepost.stores import tombstones
 from stagepost.stores.accepting import IDEMPOTENCY_KEPT
 from stagepost.stores.rows import json
-from stagepost.stores.sqlite import changes, reading, uses
+from stagepost.stores.sqlite import changes, corrected, reading, uses
 from stagepost.stores.sqlite.intents import Kind
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.transaction import Transaction
@@ -265,6 +265,7 @@ def _erase_one(
         _sums(tx, "uploads JOIN upload_uses ON upload_id = id", "upload_uses.task_id", task_id),
         _sums(tx, "artifacts", "task_id", task_id),
     )
+    corrected.forget(tx, task_id)
     # Due for the sweeper from the beginning of time on.
     freed = _take(tx, [task_id], 0, erasure.by, tombstones.hashes_text(hashes))
     stone = Tombstone(task_id, task.tenant, task.user, tx.now, erasure.by, hashes, task.status)
