@@ -56,7 +56,8 @@ class MassChange:
     Which: those of `task_ids`, or those that `where` finds; `statuses` of it are those in which a
     task is changed, and what came into them after the change began is not meant. `attempts` are the
     new tries of a redriven task by its type; tasks of other types are left alone. `canary` tasks go
-    first and alone; `per_minute` is the pace, without which only the window bounds it.
+    first and alone; `per_minute` is the pace, without which only the window bounds it. A corrected
+    input in `resume` goes with `task_ids`, in the order of the ids.
     """
 
     id: str
@@ -213,6 +214,29 @@ def stopped(progress: Progress, why: str, now: int) -> Progress:
     if progress.state is not State.RUNNING:
         return progress
     return replace(progress, state=State.STOPPED, why=why, ended_at=now)
+
+
+def spent(change: MassChange, progress: Progress) -> MassChange:
+    """The same without the corrected input of a redrive that sends no further task.
+
+    What the tasks were given is theirs, and goes with them.
+    """
+    if change.resume.input is None:
+        return change
+    through = bool(change.task_ids) and progress.cursor >= change.task_ids[-1]
+    if progress.state is State.RUNNING and not through:
+        return change
+    return replace(change, resume=Resume(fresh=True))
+
+
+def awaits(change: MassChange, task_id: str) -> bool:
+    """Whether a change has an input that was meant for a task, perhaps among others."""
+    return change.resume.input is not None and task_id in change.task_ids
+
+
+def bereft(progress: Progress, task_id: str, now: int) -> Progress:
+    """The same when a task that its input was meant for is erased, and the input with it."""
+    return stopped(progress, f"the task {task_id}, for which its input was, has been erased", now)
 
 
 def _why_stop(change: MassChange, progress: Progress) -> str | None:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from stagepost.task import Status
+
 UNREFERENCED_KEPT: Final = 24 * 3600.0
 """Seconds for which a blob is kept that nothing refers to."""
 
@@ -41,7 +43,8 @@ class Erasure:
 class Tombstone:
     """What is left of a task. One that was pruned by age has neither `by` nor hashes.
 
-    `tenant` and `user` say whose it was, so that it is as absent for others as it was before.
+    `tenant` and `user` say whose it was, so that it is as absent for others as it was before;
+    `status` is the one in which it was taken, or None where that was not noted yet.
     """
 
     task_id: str
@@ -50,3 +53,4 @@ class Tombstone:
     at: int
     by: str | None = None
     hashes: Hashes | None = field(default=None)
+    status: Status | None = None

@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from engine_kit.contexts import settle_down
 from stagepost.errors import NotFound, StoreUnavailable
 from stagepost.maintenance.mass_changer import MassChanger
@@ -18,6 +20,7 @@ class Books:
         self.asked: list[str] = []
         self.up = True
         self.leads = True
+        self.stuck: set[str] = set()
 
     @property
     def mass(self) -> "Books":
@@ -26,13 +29,15 @@ class Books:
     async def lead(self, name: str, holder: str, seconds: float) -> bool:
         return self.leads
 
-    async def open(self, limit: int) -> list[str]:
+    async def open(self, limit: int, after: str = "") -> list[str]:
         if not self.up:
             raise StoreUnavailable("away")
-        return list(self.pages)[:limit]
+        return sorted(name for name in self.pages if name > after)[:limit]
 
     async def advance(self, change_id: str) -> Advance:
         self.asked.append(change_id)
+        if change_id in self.stuck:
+            raise StoreUnavailable("its tasks are held")
         if self.pages[change_id] < 0:
             raise NotFound("pruned")
         if self.pages[change_id] == 0:
@@ -49,6 +54,39 @@ async def test_a_turn_is_a_few_pages_of_each() -> None:
     assert [store.asked.count(name) for name in ("first", "second", "pruned")] == [10, 2, 1]
     assert await loop.look()
     assert store.asked.count("first") == 13
+
+
+def many(number: int, pages: int) -> dict[str, int]:
+    return {f"{n:04}": pages for n in range(number)}
+
+
+async def test_those_that_take_long_do_not_keep_the_later_ones_waiting() -> None:
+    """Two tenants may have a whole turn's worth of changes that wait for their own tasks."""
+    store: Any = Books(**many(230, 1_000))
+    loop = MassChanger(store, FakeClock())
+    for _ in range(3):
+        assert await loop.look()
+    # Each had its turn once before any had its third.
+    assert {store.asked.count(name) for name in store.pages} == {10, 20}
+    turns: list[set[str]] = []
+    for _ in range(23):
+        store.asked.clear()
+        await loop.look()
+        turns.append(set(store.asked))
+        assert len(turns[-1]) == 100
+    for name in store.pages:
+        assert sum(name in turn for turn in turns) == 10
+
+
+async def test_one_that_fails_does_not_keep_the_others_waiting() -> None:
+    store: Any = Books(first=0, second=0, third=0)
+    store.stuck = {"first"}
+    loop = MassChanger(store, FakeClock())
+    with pytest.raises(StoreUnavailable):
+        await loop.look()
+    with pytest.raises(StoreUnavailable):
+        await loop.look()
+    assert set(store.pages) == {"first"}
 
 
 async def test_only_the_leader_does_it() -> None:

@@ -118,6 +118,20 @@ class PostgresWorlds:
             f"stagepost {self._places[folder].schema}",
         )
 
+    async def contents(self, folder: Path) -> dict[str, list[str]]:
+        """Every row of every table under a folder's name, as text."""
+        schema = self._places[folder].schema
+        found = await self.run("SELECT tablename FROM pg_tables WHERE schemaname = $1", schema)
+        return {
+            row[0]: [
+                each[0]
+                for each in await self.run(
+                    f"SELECT t::text FROM {schema}.{row[0]} AS t WHERE $1", True
+                )
+            ]
+            for row in found
+        }
+
     async def run(self, statement: str, *arguments: Any) -> list[asyncpg.Record]:
         """Run a statement beside the stores."""
         connection = await asyncpg.connect(self._server.url)

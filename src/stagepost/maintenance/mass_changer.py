@@ -23,6 +23,9 @@ class MassChanger:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._after = ""
+        """The change that was looked at last: slow ones, of which there may be many, don't stand
+        in the way of those behind them."""
         self._leadership = Leadership(store, clock, "mass changes")
 
     async def run(self) -> None:
@@ -41,13 +44,25 @@ class MassChanger:
             return _PAUSE
 
     async def look(self) -> bool:
-        """A few pages of each change, if this process leads; whether anything is under way."""
+        """A few pages of each change, if this process leads; whether anything is under way.
+
+        Where there are more than fit into one turn, the next begins behind the last of this one.
+        """
         if not await self._leadership.holds():
             return False
-        under_way = await self._store.mass.open(_MOST)
+        under_way = await self._next()
         for change_id in under_way:
+            # Noted first: one that fails, again and again, doesn't keep the others waiting.
+            self._after = change_id
             await self._advance(change_id)
         return bool(under_way)
+
+    async def _next(self) -> list[str]:
+        """The changes of one turn: on behind the last one, and then from the oldest again."""
+        behind = list(await self._store.mass.open(_MOST, self._after))
+        room = _MOST - len(behind)
+        again = await self._store.mass.open(room) if self._after and room else ()
+        return behind + [change_id for change_id in again if change_id <= self._after]
 
     async def _advance(self, change_id: str) -> None:
         for _ in range(_PAGES):

@@ -25,8 +25,11 @@ class MassChanges(Protocol):
         """Change no further task; one that has ended stays as it is. Raises NotFound."""
         ...
 
-    async def open(self, limit: int) -> Sequence[str]:
-        """The ids of changes that have something to be done or counted, oldest first."""
+    async def open(self, limit: int, after: str = "") -> Sequence[str]:
+        """The ids of changes that have something to be done or counted, oldest first.
+
+        Only those behind `after`.
+        """
         ...
 
     async def advance(self, change_id: str) -> Advance:

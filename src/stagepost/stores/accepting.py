@@ -4,7 +4,7 @@ from typing import Final
 
 from stagepost.errors import Conflict, IdempotencyMismatch, TenantFull
 from stagepost.quota import MOST
-from stagepost.records import NewTask
+from stagepost.records import NewTask, Submitted
 from stagepost.task import Status, Task
 
 IDEMPOTENCY_KEPT: Final = 24 * 3600 * 1000
@@ -47,6 +47,11 @@ def task_of(new: NewTask, now: int) -> Task:
         place=place,
         concurrency_key=new.concurrency_key,
     )
+
+
+def gone(task_id: str, last: Status | None, key_born: int) -> Submitted:
+    """The answer to a key whose task is not kept: it is over, as its tombstone says."""
+    return Submitted(task_id, last or Status.COMPLETED, key_born, replayed=True)
 
 
 def key_taken(task_id: str) -> Conflict:

@@ -25,17 +25,19 @@ OWNED: Final = {
 }
 """Tables whose rows go with their task, and the column that names it; a store may have fewer."""
 
-STONE_COLUMNS: Final = 'task_id, tenant, "user", at, by, hashes'
+STONE_COLUMNS: Final = 'task_id, tenant, "user", at, by, hashes, status'
 
 
 def tombstone_of(row: Any) -> Tombstone:
     """A Tombstone from a row of STONE_COLUMNS."""
-    task_id, tenant, user, at, by, text = row
-    if text is None:
-        return Tombstone(str(task_id), tenant, user, at, by)
+    task_id, tenant, user, at, by, text, last = row
+    status = None if last is None else Status(last)
+    return Tombstone(str(task_id), tenant, user, at, by, text and _hashes_of(text), status)
+
+
+def _hashes_of(text: str) -> Hashes:
     kept = orjson.loads(text)
-    hashes = Hashes(kept["input"], kept["result"], tuple(kept["uploads"]), tuple(kept["artifacts"]))
-    return Tombstone(str(task_id), tenant, user, at, by, hashes)
+    return Hashes(kept["input"], kept["result"], tuple(kept["uploads"]), tuple(kept["artifacts"]))
 
 
 def hashes_text(hashes: Hashes) -> str:
@@ -65,8 +67,13 @@ def unerasable(task: Task, erasure: Erasure) -> Conflict | None:
             f"The task is {task.status}; cancel it first, and erase it when it is over."
         )
     if task.seq != erasure.seq:
-        return Conflict("The task has changed in the meantime; look at it and try again.")
+        return changed_meanwhile()
     return None
+
+
+def changed_meanwhile() -> Conflict:
+    """The refusal of one that was not quick enough."""
+    return Conflict("The task has changed in the meantime; look at it and try again.")
 
 
 def going(found: Iterable[tuple[str, str | None]]) -> list[str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from support.contents import Contents, sqlite_contents
 from support.postgres_worlds import PostgresWorlds
 from support.world import Opener, World, a_world, open_sqlite
 
@@ -24,6 +25,15 @@ STORES: dict[str, Callable[[pytest.FixtureRequest], Opener]] = {
 @pytest.fixture(params=STORES)
 def open_store(request: pytest.FixtureRequest) -> Opener:
     return STORES[request.param](request)
+
+
+@pytest.fixture
+def contents(request: pytest.FixtureRequest, world: World) -> Contents:
+    """Reads every row of every table, as text."""
+    if request.node.callspec.params["open_store"] == "sqlite":
+        return lambda: sqlite_contents(world.folder)
+    worlds: PostgresWorlds = request.getfixturevalue("postgres_worlds")
+    return lambda: worlds.contents(world.folder)
 
 
 @pytest.fixture

@@ -317,6 +317,19 @@ async def test_a_tenant_has_so_many_under_way(
     await begin(world, change(scope=Scope("other")))
 
 
+async def test_those_under_way_are_listed_page_by_page(world: World) -> None:
+    await dead(world)
+    changes = sorted([change(per_minute=1) for _ in range(3)], key=lambda each: each.id)
+    await begin(world, changes[0])
+    for of in changes[1:]:
+        await world.store.mass.begin(of)
+    ids = [of.id for of in changes]
+    mass = world.store.mass
+    assert await mass.open(2) == ids[:2]
+    assert await mass.open(2, ids[0]) == ids[1:]
+    assert await mass.open(2, ids[2]) == []
+
+
 async def test_old_ones_are_forgotten(world: World) -> None:
     of, under_way = change(), change(per_minute=1)
     await begin(world, of)

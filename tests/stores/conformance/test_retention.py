@@ -4,7 +4,7 @@ import pytest
 
 from stagepost.errors import Conflict, Gone, NotFound
 from stagepost.outcome import Cancelled, Outcome
-from stagepost.records import Filter, Idempotency, Scope, UploadRecord
+from stagepost.records import Filter, Idempotency, Resume, Scope, UploadRecord
 from stagepost.retention import Erasure, Page, Tombstone
 from stagepost.task import Status
 from support.fences import artifact
@@ -147,7 +147,7 @@ async def test_of_a_pruned_task_others_see_as_little_as_before(world: World) -> 
         assert not isinstance(missing, Gone)
         assert await world.store.retention.tombstone(task_id, scope) is None
     stone = await world.store.retention.tombstone(task_id, Scope("acme"))
-    assert stone == Tombstone(task_id, "acme", "ada", world.clock.now())
+    assert stone == Tombstone(task_id, "acme", "ada", world.clock.now(), status=Status.COMPLETED)
 
 
 async def test_tombstones_of_pruned_tasks_go_in_the_end_and_those_of_erased_ones_stay(
@@ -194,6 +194,21 @@ async def test_to_erase_again_answers_the_same(world: World) -> None:
     await refused(world.store.retention.erase(task_id, Scope("other"), wish), NotFound)
 
 
+async def test_whoever_comes_too_late_is_told_that_it_is_gone(world: World) -> None:
+    """One that has looked at the task just before it went."""
+    store = world.store
+    for take in (erase, lambda world, _: prune(world, 0.0)):
+        task_id = await world.settled(Cancelled(ASKED))
+        await take(world, task_id)
+        for scope in (EVERYBODY, Scope("acme", "ada")):
+            await refused(store.cancel(task_id, scope, ASKED), Gone)
+            await refused(store.discard(task_id, scope, ASKED), Gone)
+            await refused(store.redrive(task_id, scope, "ada", Resume(), 3), Gone)
+        for scope in (Scope("other"), Scope("acme", "bob")):
+            told = await refused(store.cancel(task_id, scope, ASKED), NotFound)
+            assert not isinstance(told, Gone)
+
+
 async def test_what_can_not_be_erased(world: World) -> None:
     retention = world.store.retention
     wish = Erasure("eve", 2, "hash")
@@ -211,13 +226,32 @@ async def test_what_can_not_be_erased(world: World) -> None:
     await refused(retention.erase(done, EVERYBODY, wish), Gone)
 
 
-async def test_an_idempotency_key_outlives_its_task(world: World) -> None:
+ENDS = [
+    (succeeded(), Status.COMPLETED),
+    (Cancelled(ASKED), Status.CANCELLED),
+    (failed(None), Status.DEAD_LETTER),
+]
+
+
+@pytest.mark.parametrize(("outcome", "status"), ENDS, ids=["done", "cancelled", "dead"])
+async def test_an_idempotency_key_outlives_its_task_and_knows_how_it_had_ended(
+    world: World, outcome: Outcome, status: Status
+) -> None:
     once = Idempotency("submit", "key", "content")
     claimed = await world.running(idempotency=once)
-    await world.store.settle(claimed.lease, succeeded())
+    await world.store.settle(claimed.lease, outcome)
     await erase(world, claimed.task_id)
     again = await world.store.submit(new_task(idempotency=once))
-    assert (again.task_id, again.replayed) == (claimed.task_id, True)
+    assert (again.task_id, again.status, again.replayed) == (claimed.task_id, status, True)
+
+
+async def test_the_key_of_a_pruned_task_knows_how_it_had_ended(world: World) -> None:
+    once = Idempotency("submit", "key", "content")
+    claimed = await world.running(idempotency=once)
+    await world.store.settle(claimed.lease, Cancelled(ASKED))
+    await prune(world, 0.0)
+    again = await world.store.submit(new_task(idempotency=once))
+    assert (again.task_id, again.status) == (claimed.task_id, Status.CANCELLED)
 
 
 async def test_idempotency_keys_go_after_a_day_though_no_new_one_comes(world: World) -> None:

@@ -7,7 +7,7 @@ from stagepost.batch import delta_of
 from stagepost.lifecycle import Change
 from stagepost.outcome import Failed
 from stagepost.records import Scope
-from stagepost.stores.postgres import keyed
+from stagepost.stores.postgres import keyed, reading
 from stagepost.stores.postgres.rows import (
     MS,
     TASK_COLUMNS,
@@ -18,7 +18,6 @@ from stagepost.stores.postgres.rows import (
 )
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.rows import json
-from stagepost.stores.wording import absent
 from stagepost.task import CancelRequest, Lease, Status, Task
 
 _FIXED: Final = {
@@ -249,10 +248,10 @@ async def for_caller(
 
 
 async def find(tx: Transaction, task_id: str, scope: Scope) -> Task:
-    """A task that a caller may see, locked. Raises NotFound."""
+    """A task that a caller may see, locked. Raises NotFound, Gone."""
     task = (await lock(tx, [task_id])).get(task_id)
     if task is None or not scope.holds(task):
-        raise absent(task_id)
+        raise await reading.why_absent(tx.connection, task_id, scope, task)
     return task
 
 

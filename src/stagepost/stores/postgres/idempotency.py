@@ -8,7 +8,7 @@ from asyncpg import exceptions as pg
 
 from stagepost.errors import IdempotencyInProgress
 from stagepost.records import NewTask, Submitted
-from stagepost.stores.accepting import IDEMPOTENCY_KEPT, other_content
+from stagepost.stores.accepting import IDEMPOTENCY_KEPT, gone, other_content
 from stagepost.stores.postgres.batch import Answer, Batch
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.task import Status
@@ -29,9 +29,11 @@ ON CONFLICT (tenant, "user", scope, key) DO UPDATE SET created_at = excluded.cre
 RETURNING task_id"""
 _KEYS: Final = "unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::uuid[])"
 _EARLIER: Final = f"""
-SELECT k.id, i.fingerprint, i.task_id, i.created_at, t.status, t.created_at, t.lane
+SELECT k.id, i.fingerprint, i.task_id, i.created_at, coalesce(t.status, s.status), t.created_at,
+    t.lane
 FROM {_KEYS} AS k (tenant, "user", scope, key, id)
-JOIN idempotency AS i USING (tenant, "user", scope, key) LEFT JOIN tasks AS t ON t.id = i.task_id"""
+JOIN idempotency AS i USING (tenant, "user", scope, key) LEFT JOIN tasks AS t ON t.id = i.task_id
+LEFT JOIN tombstones AS s ON t.id IS NULL AND s.task_id = i.task_id"""
 _POINT: Final = f"""
 UPDATE idempotency AS i SET task_id = k.id FROM {_KEYS} AS k (tenant, "user", scope, key, id)
 WHERE i.tenant = k.tenant AND i."user" = k."user" AND i.scope = k.scope AND i.key = k.key"""
@@ -134,16 +136,16 @@ async def _earlier(tx: Transaction, news: Sequence[NewTask]) -> dict[str, Answer
 
 
 def _replay(new: NewTask, row: Sequence[Any]) -> Answer:
-    fingerprint, task_id, key_born, status, born, lane = row
+    fingerprint, task_id, key_born, last, born, lane = row
     assert new.idempotency is not None
     if fingerprint != new.idempotency.fingerprint:
         return other_content()
     # It is its own forerunner when an earlier try has kept it and the answer was lost.
     replayed = str(task_id) != new.id
-    if status is None:
-        # It was pruned, so it had ended.
-        return Submitted(str(task_id), Status.COMPLETED, key_born, replayed)
-    return Submitted(str(task_id), Status(status), born, replayed, lane if replayed else "")
+    status = None if last is None else Status(last)
+    if born is None or status is None:
+        return gone(str(task_id), status, key_born)._replace(replayed=replayed)
+    return Submitted(str(task_id), status, born, replayed, lane if replayed else "")
 
 
 def _in_progress() -> IdempotencyInProgress:

@@ -17,9 +17,9 @@ from stagepost.task import CancelRequest, Status, Task
 
 _FIRST: Final = "00000000-0000-0000-0000-000000000000"
 _PROGRESS: Final = ", ".join(masses.PROGRESS)
-_SELECT: Final = f"""
+SELECT: Final = f"""
 SELECT id, kind, tenant, "user", spec, {_PROGRESS} FROM mass_changes WHERE id = $1::uuid"""
-_LOCKED: Final = f"{_SELECT} FOR UPDATE"
+_LOCKED: Final = f"{SELECT} FOR UPDATE"
 _INSERT: Final = f"""
 INSERT INTO mass_changes (id, kind, tenant, "user", spec, {_PROGRESS})
 VALUES ({", ".join(f"${number}" for number in range(1, 6 + len(masses.PROGRESS)))})
@@ -28,6 +28,7 @@ _UPDATE: Final = f"""
 UPDATE mass_changes SET {
     ", ".join(f"{name} = ${number}" for number, name in enumerate(masses.PROGRESS, 2))
 } WHERE id = $1"""
+_FORGET_INPUT: Final = "UPDATE mass_changes SET spec = $1::text WHERE id = $2::uuid"
 _UNDER_WAY: Final = """
 SELECT count(*) FROM mass_changes WHERE open AND tenant IS NOT DISTINCT FROM $1::text"""
 _ENDS: Final = """
@@ -36,7 +37,8 @@ LEFT JOIN tasks AS t ON t.id = m.task_id WHERE m.change_id = $1::uuid"""
 _OVER: Final = """
 DELETE FROM mass_tasks WHERE change_id = $1::uuid AND task_id = ANY($2::uuid[]) RETURNING task_id"""
 _SENT: Final = "INSERT INTO mass_tasks VALUES ($1::uuid, $2::uuid) ON CONFLICT DO NOTHING"
-_OPEN: Final = "SELECT id FROM mass_changes WHERE open ORDER BY id LIMIT $1::bigint"
+_OPEN: Final = """
+SELECT id FROM mass_changes WHERE open AND id > $2::uuid ORDER BY id LIMIT $1::bigint"""
 _PRUNE: Final = """
 WITH gone AS (
     DELETE FROM mass_changes WHERE ctid = ANY(ARRAY(
@@ -60,7 +62,7 @@ class PostgresMassChanges:
 
     async def progress(self, change_id: str, kind: Kind, scope: Scope) -> Progress:
         """How far a change is."""
-        found = await self._engine.read(lambda db: _find(db, _SELECT, change_id))
+        found = await self._engine.read(lambda db: find(db, SELECT, change_id))
         if found is None or found[0].kind is not kind or not masses.in_scope(scope, found[0]):
             raise masses.unknown(change_id, kind)
         return found[1]
@@ -70,9 +72,9 @@ class PostgresMassChanges:
         await self.progress(change_id, kind, scope)
         return await self._engine.change(lambda tx: _stop(tx, change_id, why))
 
-    async def open(self, limit: int) -> Sequence[str]:
+    async def open(self, limit: int, after: str = "") -> Sequence[str]:
         """Changes that are not over."""
-        rows = await self._engine.read(lambda db: db.fetch(_OPEN, limit))
+        rows = await self._engine.read(lambda db: db.fetch(_OPEN, limit, after or _FIRST))
         return [str(row[0]) for row in rows]
 
     async def advance(self, change_id: str) -> Advance:
@@ -105,7 +107,8 @@ class _Look(NamedTuple):
     found: Found
 
 
-async def _find(db: Backend, statement: str, change_id: str) -> tuple[MassChange, Progress] | None:
+async def find(db: Backend, statement: str, change_id: str) -> tuple[MassChange, Progress] | None:
+    """A change, by one of the statements that read one."""
     row = await db.fetchrow(statement, change_id) if known(change_id) else None
     if row is None:
         return None
@@ -114,7 +117,7 @@ async def _find(db: Backend, statement: str, change_id: str) -> tuple[MassChange
 
 
 async def _look(db: Backend, change_id: str, now: int) -> _Look | None:
-    kept = await _find(db, _SELECT, change_id)
+    kept = await find(db, SELECT, change_id)
     if kept is None:
         return None
     change, progress = kept
@@ -183,12 +186,16 @@ async def _count(db: Backend, change: MassChange, now: int) -> int:
 
 async def _begin(tx: Transaction, change: MassChange, matched: int) -> Progress:
     async with tx.connection.transaction():
-        found = await _find(tx.connection, _SELECT, change.id)
+        found = await find(tx.connection, SELECT, change.id)
         if found is not None:
             # An earlier try has kept it, whose answer was lost.
             return found[1]
         if await tx.connection.fetchval(_UNDER_WAY, change.scope.tenant) >= masses.OPEN_MOST:
             raise masses.too_many()
+        if change.resume.input is not None:
+            # Locked, and looked for: they may just have been erased.
+            for task_id in sorted(change.task_ids):
+                await changes.find(tx, task_id, change.scope)
         now = tx.moment.saw(await looking.now(tx.connection, tx.moment.last))
         progress = Progress(matched=matched, created_at=now, next_at=now)
         row = (change.id, change.kind.value, change.scope.tenant, change.scope.user)
@@ -200,22 +207,26 @@ async def _begin(tx: Transaction, change: MassChange, matched: int) -> Progress:
 
 async def _stop(tx: Transaction, change_id: str, why: str) -> Progress:
     async with tx.connection.transaction():
-        found = await _find(tx.connection, _LOCKED, change_id)
+        found = await find(tx.connection, _LOCKED, change_id)
         if found is None:
             raise masses.unknown(change_id)
         now = tx.moment.saw(await looking.now(tx.connection, tx.moment.last))
-        return await _keep(tx, change_id, mass.stopped(found[1], why, now))
+        return await keep(tx, found[0], mass.stopped(found[1], why, now))
 
 
-async def _keep(tx: Transaction, change_id: str, progress: Progress) -> Progress:
-    await tx.connection.execute(_UPDATE, change_id, *masses.row_of(progress))
+async def keep(tx: Transaction, change: MassChange, progress: Progress) -> Progress:
+    """Write how far a change is, and forget its input when that is not needed any more."""
+    await tx.connection.execute(_UPDATE, change.id, *masses.row_of(progress))
+    left = mass.spent(change, progress)
+    if left is not change:
+        await tx.connection.execute(_FORGET_INPUT, masses.spec_text(left), change.id)
     return progress
 
 
 async def _advance(tx: Transaction, look: _Look) -> Advance:
     change = look.change
     async with tx.connection.transaction():
-        kept = await _find(tx.connection, _LOCKED, change.id)
+        kept = await find(tx.connection, _LOCKED, change.id)
         if kept is None or kept[1] != look.progress:
             # Another was quicker, or has stopped it; or this is a second try after a lost answer.
             return Advance(look.progress if kept is None else kept[1])
@@ -230,7 +241,7 @@ async def _advance(tx: Transaction, look: _Look) -> Advance:
         progress = mass.judged(change, progress, way, now, exhausted=found.exhausted)
         moved = cursor != look.progress.cursor or found != look.found
         full = moved and progress.state is State.RUNNING
-        return Advance(await _keep(tx, change.id, progress), full, refusal)
+        return Advance(await keep(tx, change, progress), full, refusal)
 
 
 async def _change_each(tx: Transaction, look: _Look) -> tuple[int, Exception | None, Found]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from stagepost.errors import NotFound
 from stagepost.event import Event
 from stagepost.records import (
     Artifact,
@@ -51,7 +52,7 @@ async def view(db: Backend, task_id: str, scope: Scope) -> TaskView:
     row = await db.fetchrow(_VIEW, task_id) if known(task_id) else None
     task = None if row is None else task_of(row)
     if row is None or task is None or not scope.holds(task):
-        raise absence(task_id, scope, await stone_of(db, task_id) if task is None else None)
+        raise await why_absent(db, task_id, scope, task)
     result, size, blob, body, tags, position, blocked = row[len(TASK_FIELDS) :]
     payload = payload_of(result, size, blob)
     return TaskView(task, payload, position, body, tuple(tags or ()), blocked)
@@ -61,6 +62,11 @@ async def stone_of(db: Backend, task_id: str) -> Tombstone | None:
     """What is left of a task that is not kept."""
     row = await db.fetchrow(_STONE, task_id) if known(task_id) else None
     return None if row is None else tombstone_of(row)
+
+
+async def why_absent(db: Backend, task_id: str, scope: Scope, task: Task | None) -> NotFound:
+    """The refusal for a task that is not kept, or is there but not for this caller."""
+    return absence(task_id, scope, await stone_of(db, task_id) if task is None else None)
 
 
 async def find(db: Backend, scope: Scope, where: Filter) -> Sequence[Task]:

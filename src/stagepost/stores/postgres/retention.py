@@ -10,7 +10,7 @@ from stagepost.records import Scope
 from stagepost.retention import HASHES_MOST, Erasure, Hashes, Page, Tombstone
 from stagepost.stores import tombstones
 from stagepost.stores.accepting import IDEMPOTENCY_KEPT
-from stagepost.stores.postgres import changes, looking, reading, uses
+from stagepost.stores.postgres import changes, corrected, looking, reading, uses
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.rows import MS, TASK_COLUMNS, known, task_of
@@ -56,8 +56,9 @@ _LET_GO: Final = """
 UPDATE blobs SET kept = false, staged_at = $2::bigint WHERE key = ANY($1::text[])"""
 
 _BURY: Final = """
-INSERT INTO tombstones (task_id, tenant, "user", at, by, hashes)
-SELECT id, tenant, "user", $2::bigint, $3::text, $4::text FROM tasks WHERE id = ANY($1::uuid[])"""
+INSERT INTO tombstones (task_id, tenant, "user", at, by, hashes, status)
+SELECT id, tenant, "user", $2::bigint, $3::text, $4::text, status FROM tasks
+WHERE id = ANY($1::uuid[])"""
 
 _OLD_STONES: Final = f"""
 WITH gone AS (
@@ -269,9 +270,11 @@ async def _erase(
             await _sums(tx, _ARTIFACT_SUMS, task_id),
         )
         text = tombstones.hashes_text(hashes)
+        await corrected.forget(tx, task_id, now)
         # Due for the sweeper from the beginning of time on.
         freed = await _take(tx, [task_id], now, since=0, by=erasure.by, hashes=text)
-    return Tombstone(task_id, task.tenant, task.user, now, erasure.by, hashes), freed
+    stone = Tombstone(task_id, task.tenant, task.user, now, erasure.by, hashes, task.status)
+    return stone, freed
 
 
 async def _kin_in_the_way(tx: Transaction, task: Task) -> Conflict | None:

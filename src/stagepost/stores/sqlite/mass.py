@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import apsw
 
 from stagepost import mass
-from stagepost.errors import StagepostError
+from stagepost.errors import NotFound, StagepostError
 from stagepost.mass import Advance, End, Found, Kind, MassChange, Progress, State
 from stagepost.records import Scope
 from stagepost.stores import masses
@@ -25,6 +25,7 @@ INSERT INTO mass_changes (id, kind, tenant, user, spec, {_PROGRESS})
 VALUES (?, ?, ?, ?, ?, {", ".join("?" * len(masses.PROGRESS))})"""
 _UPDATE: Final = f"""
 UPDATE mass_changes SET {", ".join(f"{name} = ?" for name in masses.PROGRESS)} WHERE id = ?"""
+_FORGET_INPUT: Final = "UPDATE mass_changes SET spec = ? WHERE id = ?"
 _ENDS: Final = """
 SELECT m.task_id, t.status, t.failure_kind FROM mass_tasks AS m
 LEFT JOIN tasks AS t ON t.id = m.task_id WHERE m.change_id = ?"""
@@ -49,7 +50,7 @@ class SqliteMassChanges:
 
     async def progress(self, change_id: str, kind: Kind, scope: Scope) -> Progress:
         """How far a change is."""
-        found = await self._readers.call(lambda db: _find(db, change_id))
+        found = await self._readers.call(lambda db: find(db, change_id))
         if found is None or found[0].kind is not kind or not masses.in_scope(scope, found[0]):
             raise masses.unknown(change_id, kind)
         return found[1]
@@ -60,11 +61,12 @@ class SqliteMassChanges:
         stopped: Progress = await self._writer.call(Order.CHANGE, _stop, (change_id, why))
         return stopped
 
-    async def open(self, limit: int) -> Sequence[str]:
+    async def open(self, limit: int, after: str = "") -> Sequence[str]:
         """Changes that are not over."""
         rows: list[Any] = await self._readers.call(
             lambda db: db.execute(
-                "SELECT id FROM mass_changes WHERE open ORDER BY id LIMIT ?", (limit,)
+                "SELECT id FROM mass_changes WHERE open AND id > ? ORDER BY id LIMIT ?",
+                (after, limit),
             ).fetchall()
         )
         return [row[0] for row in rows]
@@ -93,13 +95,14 @@ class _Look(NamedTuple):
     found: Found
 
 
-def _find(db: apsw.Connection, change_id: str) -> tuple[MassChange, Progress] | None:
+def find(db: apsw.Connection, change_id: str) -> tuple[MassChange, Progress] | None:
+    """A change, and how far it is."""
     row = db.execute(_SELECT, (change_id,)).fetchone()
     return None if row is None else (masses.change_of(row[:5]), masses.progress_of(row[5:]))
 
 
 def _look(db: apsw.Connection, change_id: str, now: int) -> _Look | None:
-    kept = _find(db, change_id)
+    kept = find(db, change_id)
     if kept is None:
         return None
     change, progress = kept
@@ -176,6 +179,9 @@ def _begin_one(tx: Transaction, change: MassChange, matched: int) -> Progress | 
     )
     if under_way >= masses.OPEN_MOST:
         return masses.too_many()
+    gone = _gone(tx, change)
+    if gone is not None:
+        return gone
     progress = Progress(matched=matched, created_at=tx.now, next_at=tx.now)
     scope = (change.scope.tenant, change.scope.user)
     row = (change.id, change.kind.value, *scope, masses.spec_text(change))
@@ -183,19 +189,32 @@ def _begin_one(tx: Transaction, change: MassChange, matched: int) -> Progress | 
     return progress
 
 
+def _gone(tx: Transaction, change: MassChange) -> NotFound | None:
+    """Why a corrected input can't be kept: its task may just have been erased."""
+    for task_id in change.task_ids if change.resume.input is not None else ():
+        task = changes.find(tx, task_id)
+        if task is None or not change.scope.holds(task):
+            return reading.why_absent(tx.connection, task_id, change.scope, task)
+    return None
+
+
 def _stop(tx: Transaction, arguments: list[tuple[str, str]]) -> Sequence[Progress | StagepostError]:
     results: list[Progress | StagepostError] = []
     for change_id, why in arguments:
-        found = _find(tx.connection, change_id)
+        found = find(tx.connection, change_id)
         if found is None:
             results.append(masses.unknown(change_id))
             continue
-        results.append(_keep(tx, change_id, mass.stopped(found[1], why, tx.now)))
+        results.append(keep(tx, found[0], mass.stopped(found[1], why, tx.now)))
     return results
 
 
-def _keep(tx: Transaction, change_id: str, progress: Progress) -> Progress:
-    tx.execute(_UPDATE, (*masses.row_of(progress), change_id))
+def keep(tx: Transaction, change: MassChange, progress: Progress) -> Progress:
+    """Write how far a change is, and forget its input when that is not needed any more."""
+    tx.execute(_UPDATE, (*masses.row_of(progress), change.id))
+    left = mass.spent(change, progress)
+    if left is not change:
+        tx.execute(_FORGET_INPUT, (masses.spec_text(left), change.id))
     return progress
 
 
@@ -205,7 +224,7 @@ def _advance(tx: Transaction, arguments: list[_Look]) -> Sequence[Advance]:
 
 def _advance_one(tx: Transaction, look: _Look) -> Advance:
     change = look.change
-    kept = _find(tx.connection, change.id)
+    kept = find(tx.connection, change.id)
     if kept is None or kept[1] != look.progress:
         # Another was quicker, or has stopped it.
         return Advance(look.progress if kept is None else kept[1])
@@ -219,7 +238,7 @@ def _advance_one(tx: Transaction, look: _Look) -> Advance:
     progress = mass.judged(change, progress, way, tx.now, exhausted=found.exhausted)
     moved = cursor != look.progress.cursor or found != look.found
     full = moved and progress.state is State.RUNNING
-    return Advance(_keep(tx, change.id, progress), full, refusal)
+    return Advance(keep(tx, change, progress), full, refusal)
 
 
 def _change_each(tx: Transaction, look: _Look) -> tuple[int, Exception | None, Found]:

@@ -10,9 +10,8 @@ from stagepost.lifecycle import Change
 from stagepost.records import Resume, Scope
 from stagepost.stores.redriving import LAST_ID, Cut, no_step, resume_data, whole
 from stagepost.stores.rows import json
-from stagepost.stores.sqlite import changes, unique, uses
+from stagepost.stores.sqlite import changes, reading, unique, uses
 from stagepost.stores.sqlite.transaction import Transaction
-from stagepost.stores.wording import absent
 from stagepost.task import CancelRequest, Task
 
 _STANDS_AT: Final = """
@@ -59,7 +58,7 @@ def _redrive_one(
     task_id, scope, by, resume, attempts = argument
     task = changes.find(tx, task_id)
     if task is None or not scope.holds(task):
-        return absent(task_id)
+        return reading.why_absent(tx.connection, task_id, scope, task)
     gone = uses.missing(tx, [upload.upload_id for upload in resume.uploads])
     if gone is not None:
         return gone
@@ -123,7 +122,7 @@ def _for_caller(
     task_id, scope, request = wish
     task = changes.find(tx, task_id)
     if task is None or not scope.holds(task):
-        return absent(task_id)
+        return reading.why_absent(tx.connection, task_id, scope, task)
     try:
         outcome = change(task, request, tx.now)
     except Conflict as error:

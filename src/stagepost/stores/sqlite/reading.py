@@ -7,6 +7,7 @@ from typing import Any, Final
 import apsw
 import orjson
 
+from stagepost.errors import NotFound
 from stagepost.event import Event
 from stagepost.records import (
     ApiKey,
@@ -52,7 +53,7 @@ def view(db: apsw.Connection, task_id: str, scope: Scope) -> TaskView:
     row = db.execute(_VIEW, (task_id,)).fetchone()
     task = None if row is None else task_of(row)
     if row is None or task is None or not scope.holds(task):
-        raise absence(task_id, scope, stone_of(db, task_id) if task is None else None)
+        raise why_absent(db, task_id, scope, task)
     result, size, blob, body, tagged, blocked = row[len(TASK_FIELDS) :]
     tags: tuple[str, ...] = ()
     if tagged:
@@ -66,6 +67,11 @@ def stone_of(db: apsw.Connection, task_id: str) -> Tombstone | None:
     """What is left of a task that is not kept."""
     row = db.execute(_STONE, (task_id,)).fetchone()
     return None if row is None else tombstone_of(row)
+
+
+def why_absent(db: apsw.Connection, task_id: str, scope: Scope, task: Task | None) -> NotFound:
+    """The refusal for a task that is not kept, or is there but not for this caller."""
+    return absence(task_id, scope, stone_of(db, task_id) if task is None else None)
 
 
 def _position(db: apsw.Connection, task: Task) -> int | None:

@@ -12,7 +12,7 @@ from stagepost.retention import HASHES_MOST, Erasure, Hashes, Page, Tombstone
 from stagepost.stores import tombstones
 from stagepost.stores.accepting import IDEMPOTENCY_KEPT
 from stagepost.stores.rows import json
-from stagepost.stores.sqlite import changes, reading, uses
+from stagepost.stores.sqlite import changes, corrected, reading, uses
 from stagepost.stores.sqlite.intents import Kind
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.transaction import Transaction
@@ -51,7 +51,8 @@ _LET_GO: Final = f"""
 UPDATE blobs SET kept = 0, staged_at = ?2 WHERE kept = 1 AND key IN ({_BLOBS}) RETURNING key"""
 
 _BURY: Final = """
-INSERT INTO tombstones SELECT id, tenant, user, ?2, ?3, ?4 FROM tasks
+INSERT INTO tombstones (task_id, tenant, user, at, by, hashes, status)
+SELECT id, tenant, user, ?2, ?3, ?4, status FROM tasks
 WHERE id IN (SELECT value FROM json_each(?1))"""
 _IDENTITY: Final = "INSERT OR IGNORE INTO meta VALUES ('identity', ?)"
 
@@ -264,9 +265,11 @@ def _erase_one(
         _sums(tx, "uploads JOIN upload_uses ON upload_id = id", "upload_uses.task_id", task_id),
         _sums(tx, "artifacts", "task_id", task_id),
     )
+    corrected.forget(tx, task_id)
     # Due for the sweeper from the beginning of time on.
     freed = _take(tx, [task_id], 0, erasure.by, tombstones.hashes_text(hashes))
-    return Tombstone(task_id, task.tenant, task.user, tx.now, erasure.by, hashes), freed
+    stone = Tombstone(task_id, task.tenant, task.user, tx.now, erasure.by, hashes, task.status)
+    return stone, freed
 
 
 def _kin_in_the_way(tx: Transaction, task: Task) -> Conflict | None:

@@ -8,13 +8,14 @@ from stagepost.records import NewTask, Submitted
 from stagepost.stores.accepting import (
     FIRST_OPTION,
     IDEMPOTENCY_KEPT,
+    gone,
     is_plain,
     other_content,
     task_of,
     tenant_full,
 )
 from stagepost.stores.rows import json
-from stagepost.stores.sqlite import changes, unique, uses
+from stagepost.stores.sqlite import changes, reading, unique, uses
 from stagepost.stores.sqlite.quotas import Rooms, rooms_for
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import Status, Task
@@ -182,6 +183,6 @@ def _earlier(tx: Transaction, new: NewTask) -> Answer | None:
         return other_content()
     task = changes.find(tx, row[1])
     if task is None:
-        # It was pruned, so it had ended.
-        return Submitted(row[1], Status.COMPLETED, row[2], replayed=True)
+        stone = reading.stone_of(tx.connection, row[1])
+        return gone(row[1], None if stone is None else stone.status, row[2])
     return Submitted(task.id, task.status, task.created_at, replayed=True, lane=task.lane)

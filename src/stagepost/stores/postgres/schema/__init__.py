@@ -24,6 +24,8 @@ from stagepost.stores.postgres.schema.limits import LIMITS
 from stagepost.stores.postgres.schema.mass import MASS
 from stagepost.stores.postgres.schema.retention import RETENTION
 from stagepost.stores.postgres.schema.schedules import SCHEDULES
+from stagepost.stores.postgres.schema.spent import SPENT
+from stagepost.stores.postgres.schema.stones import STONES
 from stagepost.stores.postgres.schema.versions import VERSIONS
 from stagepost.stores.postgres.schema.waits import WAITS
 
@@ -53,6 +55,8 @@ MIGRATIONS: Final = (
     # Code that does not note which tasks use an upload would let it be swept.
     Migration(RETENTION, oldest=ITS_OWN),
     Migration(MASS, oldest=1),
+    Migration(STONES, oldest=1),
+    Migration(SPENT, oldest=1),
 )
 """Script n brings a schema from version n to n + 1. A landed script is never changed."""
 

@@ -18,6 +18,8 @@ from stagepost.stores.sqlite.schema.limits import LIMITS
 from stagepost.stores.sqlite.schema.mass import MASS
 from stagepost.stores.sqlite.schema.retention import RETENTION
 from stagepost.stores.sqlite.schema.schedules import SCHEDULES
+from stagepost.stores.sqlite.schema.spent import SPENT
+from stagepost.stores.sqlite.schema.stones import STONES
 from stagepost.stores.sqlite.schema.versions import VERSIONS
 from stagepost.stores.sqlite.schema.waits import WAITS
 
@@ -36,6 +38,8 @@ MIGRATIONS: Final = (
     HISTORY,
     RETENTION,
     MASS,
+    STONES,
+    SPENT,
 )
 """Script n brings a file from version n to n + 1. A landed script is never changed."""
 
