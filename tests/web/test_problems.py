@@ -13,6 +13,7 @@ from stagepost.errors import (
     StagepostError,
     StoreUnavailable,
     UnknownLane,
+    Unwritable,
 )
 from stagepost.web.problems import Kind, pointer, problem_of
 from stagepost.web.roles import ROLES
@@ -87,14 +88,16 @@ async def test_every_answer_has_its_headers(engine: Engine, client: httpx.AsyncC
     assert len(seen) == 7
 
 
+@pytest.mark.parametrize("cause", [RuntimeError, Unwritable])
 async def test_a_fault_of_ours_tells_nothing(
     engine: Engine,
     client: httpx.AsyncClient,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
+    cause: type[Exception],
 ) -> None:
     async def find(*_: Any) -> Any:
-        raise RuntimeError("the password is hunter2")
+        raise cause("the password is hunter2")
 
     monkeypatch.setattr(engine.store, "find", find)
     response = await client.get(f"{API}/tasks")
@@ -104,7 +107,7 @@ async def test_a_fault_of_ours_tells_nothing(
     assert response.json()["type"] == "urn:stagepost:problem:internal"
     assert "hunter2" not in response.text
     request_id = response.headers["x-request-id"]
-    record = next(record for record in caplog.records if request_id in record.getMessage())
+    [record] = [record for record in caplog.records if request_id in record.getMessage()]
     assert record.exc_info is not None
     assert "hunter2" in str(record.exc_info[1])
 

@@ -114,7 +114,7 @@ def _bare_app(parts: Parts, streams: Streams, metrics: Metrics) -> FastAPI:
         exception_handlers={
             Disconnected: _say_nothing,
             Problem: _refuse,
-            StagepostError: _refuse,
+            StagepostError: _refuse_known,
             RequestValidationError: _refuse_parameters,
             HTTPException: _refuse_route,
             Exception: _refuse,
@@ -168,6 +168,14 @@ async def _say_nothing(_request: Request, _error: Exception) -> Response:
 
 async def _refuse(_request: Request, error: Exception) -> Response:
     return problem_of(error).response()
+
+
+async def _refuse_known(_request: Request, error: Exception) -> Response:
+    problem = problem_of(error)
+    if problem.kind is Kind.INTERNAL:
+        # The caller is told that the log has the cause: the envelope writes what reaches it.
+        raise error
+    return problem.response()
 
 
 async def _refuse_parameters(request: Request, error: Exception) -> Response:
