@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from stagepost.web.auth import Door
 from stagepost.web.exchange import Exchange, begin
+from stagepost.web.keepable import check_path
 from stagepost.web.metrics import Metrics
 from stagepost.web.problems import Disconnected, Problem, problem_of
 
@@ -48,6 +49,7 @@ class Envelope:
 
         try:
             self._door.guard(exchange.headers)
+            check_path(scope["path"])
             await self._app(scope, receive, answer)
         except Disconnected:
             _log.debug("the client of %s went away", exchange.request_id)
