@@ -151,7 +151,8 @@ class Client:
         """Send JSON data to a task, which takes it with `ctx.wait_for(name)`, now or later.
 
         `roles` are the caller's, for waits that name approvers. A signal of the same
-        `signal_id`, a UUID, is kept once. Raises NotFound; Conflict when the task is over or has
+        `signal_id`, a UUID, is kept once. Raises NotFound; IdempotencyMismatch when one of that id
+        had another name or value; Conflict when the task is over or has
         100 signals that it has not taken; NotAllowed when it waits for the signal from others;
         Invalid for a name that can't be one and a value that is no JSON or larger than 64 KiB.
         """

@@ -7,11 +7,12 @@ before its end, and are from somebody whom it listens to. It may come before the
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final, NamedTuple
 
 import orjson
 
-from stagepost.errors import Conflict, NotAllowed
+from stagepost.errors import Conflict, IdempotencyMismatch, NotAllowed
 from stagepost.records import Scope
 from stagepost.task import SETTLED, Task
 from stagepost.waiting import SignalSent, milliseconds
@@ -109,6 +110,24 @@ def can_send(task: Task, scope: Scope, signal: Signal, waits: Iterable[OpenWait]
         wait.name == signal.name and signal.sender in (wait.approvers or ()) for wait in waits
     )
     return scope.holds(task) or (named and scope.tenant == task.tenant)
+
+
+def digest_of(body: str) -> str:
+    """What is kept of a signal's body once it is taken: by it the same content is known again."""
+    return sha256(orjson.dumps(orjson.loads(body), option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def check_same(signal: Signal, name: str, body: str, *, taken: bool) -> None:
+    """Raise IdempotencyMismatch for a signal that is not the one that the task had by this id.
+
+    `name` and `body` are those that are kept of that one. Nothing is known of a body that was taken
+    before digests were kept: any is the same.
+    """
+    known = body if taken else digest_of(body)
+    if signal.name != name or known not in {digest_of(signal.body), "null"}:
+        raise IdempotencyMismatch(
+            "Another signal was sent to the task with this Idempotency-Key; take a new key for it."
+        )
 
 
 def check_sent(

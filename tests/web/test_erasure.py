@@ -138,8 +138,9 @@ async def test_it_needs_the_role_operate(keyed: Engine) -> None:
 
 
 async def test_a_path_says_that_it_can_be_deleted(client: httpx.AsyncClient) -> None:
-    refused = await client.put(f"{API}/tasks/00000000-0000-7000-8000-000000000000")
-    assert (refused.status_code, refused.headers["allow"]) == (405, "DELETE, GET")
+    for name in ("00000000-0000-7000-8000-000000000000", "echo", "x"):
+        refused = await client.put(f"{API}/tasks/{name}")
+        assert (refused.status_code, refused.headers["allow"]) == (405, "DELETE, GET, POST")
 
 
 class TestPrunedEvents:

@@ -13,10 +13,11 @@ from stagepost.errors import (
     StagepostError,
     StoreUnavailable,
     UnknownLane,
+    Unwritable,
 )
 from stagepost.web.problems import Kind, pointer, problem_of
 from stagepost.web.roles import ROLES
-from web.kit import API, Engine, http
+from web.kit import API, Engine, http, serving
 
 REQUEST_ID = re.compile(r"[0-9a-f]{32}-[0-9a-f]{16}")
 
@@ -36,12 +37,14 @@ async def test_a_path_that_is_not_there(client: httpx.AsyncClient, path: str) ->
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "HEAD", "OPTIONS", "TRACE", "NONSENSE"])
 async def test_a_method_that_a_path_does_not_take(client: httpx.AsyncClient, method: str) -> None:
-    for path in {path for _, path in ROLES}:
-        # The last word of a fixed path may also be read as the name of a thing.
-        takes = {taken for taken, route in ROLES if route == path or reads_as(path, route)}
+    for target in {concrete(path.replace("{type}", "echo")) for _, path in ROLES}:
+        # The last word of a path may also be read as the name of a thing.
+        takes = {taken for taken, route in ROLES if reads_as(target, route)}
+        if "/api/" not in target:
+            takes.add("HEAD")
         if method in takes:
             continue
-        response = await client.request(method, concrete(path.replace("{type}", "echo")))
+        response = await client.request(method, target)
 
         assert response.status_code == 405
         assert response.headers["content-type"] == "application/problem+json"
@@ -49,10 +52,35 @@ async def test_a_method_that_a_path_does_not_take(client: httpx.AsyncClient, met
         assert shown == takes
 
 
-def reads_as(fixed: str, template: str) -> bool:
-    # A task's id is no word.
-    pattern = template.replace("{task_id}", "[0-9a-f-]{36}")
-    return bool(re.fullmatch(re.sub(r"\{[a-z_]+\}", "[^/{]+", pattern), fixed))
+def reads_as(path: str, template: str) -> bool:
+    return bool(re.fullmatch(re.sub(r"\{[a-z_]+\}", "[^/]+", template), path))
+
+
+@pytest.mark.parametrize(
+    "path", ["/healthz", "/readyz", "/", "/docs", "/openapi.json", "/metrics", "/docs?x=1"]
+)
+async def test_head_is_get_without_its_body(client: httpx.AsyncClient, path: str) -> None:
+    read = await client.get(path)
+    asked = await client.head(path)
+
+    assert asked.status_code == read.status_code
+    assert read.content
+    assert not asked.content
+    names = ("content-type", "etag", "cache-control", "location")
+    assert [asked.headers.get(name) for name in names] == [read.headers.get(name) for name in names]
+    # What /metrics counts has grown by the request before.
+    if path != "/metrics":
+        assert asked.headers["content-length"] == read.headers["content-length"]
+
+
+async def test_head_over_a_connection_that_goes_on(engine: Engine) -> None:
+    async with serving(engine) as url, httpx.AsyncClient(base_url=url) as client:
+        for path in ("/healthz", "/docs", "/healthz"):
+            assert (await client.head(path)).status_code == 200
+            assert int((await client.head(path)).headers["content-length"]) > 0
+        refused = await client.head(f"{API}/tasks")
+        assert (refused.status_code, refused.headers["allow"]) == (405, "GET")
+        assert (await client.get("/healthz")).json() == {"status": "ok"}
 
 
 async def test_no_route_ignores_a_parameter(client: httpx.AsyncClient) -> None:
@@ -87,14 +115,16 @@ async def test_every_answer_has_its_headers(engine: Engine, client: httpx.AsyncC
     assert len(seen) == 7
 
 
+@pytest.mark.parametrize("cause", [RuntimeError, Unwritable])
 async def test_a_fault_of_ours_tells_nothing(
     engine: Engine,
     client: httpx.AsyncClient,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
+    cause: type[Exception],
 ) -> None:
     async def find(*_: Any) -> Any:
-        raise RuntimeError("the password is hunter2")
+        raise cause("the password is hunter2")
 
     monkeypatch.setattr(engine.store, "find", find)
     response = await client.get(f"{API}/tasks")
@@ -104,7 +134,7 @@ async def test_a_fault_of_ours_tells_nothing(
     assert response.json()["type"] == "urn:stagepost:problem:internal"
     assert "hunter2" not in response.text
     request_id = response.headers["x-request-id"]
-    record = next(record for record in caplog.records if request_id in record.getMessage())
+    [record] = [record for record in caplog.records if request_id in record.getMessage()]
     assert record.exc_info is not None
     assert "hunter2" in str(record.exc_info[1])
 

@@ -128,6 +128,22 @@ async def test_one_key_sends_one_signal(engine: Engine) -> None:
         assert (await client.post(path(claimed), json=1, headers=long)).status_code == 400
 
 
+async def test_a_key_is_for_one_signal(engine: Engine) -> None:
+    claimed = await begin(engine, caller=Caller())
+    await park(engine, claimed)
+    key = {"Idempotency-Key": "K1"}
+    async with http(engine) as client:
+        assert (await client.post(path(claimed, "other"), json=1, headers=key)).status_code == 202
+        for where, body in [(path(claimed), 2), (path(claimed), 1), (path(claimed, "other"), 2)]:
+            refused = await client.post(where, json=body, headers=key)
+            assert refused.status_code == 422, refused.text
+            assert refused.json()["type"] == "urn:stagepost:problem:idempotency-mismatch"
+        again = await client.post(path(claimed, "other"), json=1, headers=key)
+        assert (again.status_code, again.json()["status"]) == (202, "WAITING")
+        sent = await client.post(path(claimed), json=2, headers={"Idempotency-Key": "K2"})
+        assert (sent.status_code, sent.json()["status"]) == (202, "QUEUED")
+
+
 async def test_approvers_are_users_or_roles(tmp_path: Path) -> None:
     async with engine_in(tmp_path, auth=("keys",)) as engine, http(engine) as client:
         claimed = await begin(engine, approvers=("bob", "operate"))

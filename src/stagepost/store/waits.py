@@ -29,9 +29,9 @@ class Waits(Protocol):
     async def send(self, task_id: str, scope: Scope, signal: Signal) -> Task:
         """Keep a signal for the task, and wake the task if it waits for it; `sent_at` is set here.
 
-        One whose id the task has had before is not kept again.
+        One whose id the task has had before is not kept again; its name and body must be the same.
 
-        Raises NotFound; Conflict when the task is final or has too many signals; NotAllowed when it
-        waits for this signal from others.
+        Raises NotFound; IdempotencyMismatch when they are not; Conflict when the task is final or
+        has too many signals; NotAllowed when it waits for this signal from others.
         """
         ...

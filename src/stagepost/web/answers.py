@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import orjson
 from pydantic import (
@@ -11,13 +11,16 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    ValidationInfo,
     WithJsonSchema,
+    field_validator,
 )
 from pydantic.alias_generators import to_camel
 from starlette.requests import Request
 from starlette.responses import Response
 
 from stagepost.web.exchange import Identity, exchange_of
+from stagepost.web.keepable import check_text
 from stagepost.web.options import parse_instant
 from stagepost.web.problems import Kind, Problem, invalid, pointer, sentence
 
@@ -35,11 +38,20 @@ def _instant(value: Any) -> int:
 
 
 class Strict(BaseModel):
-    """Query parameters or a JSON body; what it does not know is refused."""
+    """Query parameters or a JSON body; what it does not know, or no store can keep, is refused."""
 
     model_config = ConfigDict(
         extra="forbid", alias_generator=to_camel, validate_by_name=False, frozen=True
     )
+
+    @field_validator("*")
+    @classmethod
+    def _can_be_kept(cls, value: Any, info: ValidationInfo) -> Any:
+        kind = cls.model_fields[info.field_name or ""].annotation
+        # A task's input is any JSON, and is kept as JSON, where every character can be written.
+        if kind is not Any and Any not in get_args(kind):
+            check_text(value)
+        return value
 
 
 class Page(Strict):

@@ -36,12 +36,12 @@ from stagepost.web.parts import Parts
 from stagepost.web.problems import Disconnected, Fault, Kind, Problem, pointer, problem_of, sentence
 from stagepost.web.quotas import QuotaRoutes
 from stagepost.web.redrives import RedriveRoutes
-from stagepost.web.roles import ROLES, SHARED
+from stagepost.web.roles import HEADS, ROLES, SHARED
 from stagepost.web.rules import RuleRoutes
 from stagepost.web.schedules import ScheduleRoutes
 from stagepost.web.shared_limits import SharedLimitRoutes
 from stagepost.web.signals import SignalRoutes
-from stagepost.web.status import TASK_ID, StatusReader, StatusRoutes
+from stagepost.web.status import StatusReader, StatusRoutes
 from stagepost.web.stream import PATH as STREAM
 from stagepost.web.stream import Progress
 from stagepost.web.streams import Streams
@@ -114,7 +114,7 @@ def _bare_app(parts: Parts, streams: Streams, metrics: Metrics) -> FastAPI:
         exception_handlers={
             Disconnected: _say_nothing,
             Problem: _refuse,
-            StagepostError: _refuse,
+            StagepostError: _refuse_known,
             RequestValidationError: _refuse_parameters,
             HTTPException: _refuse_route,
             Exception: _refuse,
@@ -170,6 +170,14 @@ async def _refuse(_request: Request, error: Exception) -> Response:
     return problem_of(error).response()
 
 
+async def _refuse_known(_request: Request, error: Exception) -> Response:
+    problem = problem_of(error)
+    if problem.kind is Kind.INTERNAL:
+        # The caller is told that the log has the cause: the envelope writes what reaches it.
+        raise error
+    return problem.response()
+
+
 async def _refuse_parameters(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     faults: list[Fault] = []
@@ -206,11 +214,7 @@ async def _refuse_route(request: Request, error: Exception) -> Response:
 
 
 def _methods_at(request: Request) -> Iterable[str]:
-    # /api/v1/tasks/... is a type's, a task's own or cancel's path, by what stands there.
-    above, _, last = request.scope["path"].rpartition("/")
-    if above == SUBMIT.rpartition("/")[0]:
-        return ["DELETE", "GET"] if TASK_ID.fullmatch(last) else ["POST"]
-    methods = set()
+    methods = {"HEAD"} if request.scope["path"] in HEADS else set()
     for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
         scope = {**request.scope, "method": method}
         if any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes):

@@ -37,6 +37,7 @@ _PATH: Final = "/api/v1/batches"
 _ROUTE: Final = f"POST {_PATH}"
 _LINES: Final = "application/x-ndjson"
 _TYPE: Final = "batch"
+_LAST_PLACE: Final = 2**31 - 1  # of a child in its batch, in every store
 
 OnFailure = Literal["collect", "stop"]
 
@@ -182,7 +183,8 @@ def _position(after: str | None) -> tuple[int, int]:
     if after is None:
         return 0, -1
     number, dash, place = after.partition("-")
-    if not (dash and number.isdecimal() and place.isdecimal() and len(after) <= 20):
+    known = dash and number.isdecimal() and place.isdecimal() and len(after) <= 20
+    if not known or int(place) > _LAST_PLACE:
         raise Problem(Kind.BAD_REQUEST, "after is the `next` of the page before.")
     return int(number), int(place)
 

@@ -6,8 +6,10 @@ from typing import Any, Final
 
 from stagepost.web.auth import Door
 from stagepost.web.exchange import Exchange, begin
+from stagepost.web.keepable import check_path
 from stagepost.web.metrics import Metrics
 from stagepost.web.problems import Disconnected, Problem, problem_of
+from stagepost.web.roles import HEADS
 
 _log = logging.getLogger("stagepost.web")
 
@@ -37,25 +39,30 @@ class Envelope:
             await self._app(scope, receive, send)
             return
         exchange, began = begin(scope), time.perf_counter()
-        status = 0
+        status, method = 0, scope["method"]
 
         async def answer(message: Any) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = _with_defaults(message.get("headers", ()), exchange)
+            elif method == "HEAD":
+                message = {**message, "body": b""}
             await send(message)
 
         try:
             self._door.guard(exchange.headers)
-            await self._app(scope, receive, answer)
+            check_path(scope["path"])
+            # The inner layers see a GET: what HEAD answers can't differ from it.
+            read = method == "HEAD" and scope["path"] in HEADS
+            await self._app({**scope, "method": "GET"} if read else scope, receive, answer)
         except Disconnected:
             _log.debug("the client of %s went away", exchange.request_id)
         except Exception as error:  # noqa: BLE001  # the last resort of every request
             await self._refuse(error, exchange, scope, answer, started=status != 0)
         finally:
             seconds = time.perf_counter() - began
-            self._metrics.answered(exchange.route, scope["method"], status, seconds)
+            self._metrics.answered(exchange.route, method, status, seconds)
 
     @staticmethod
     async def _refuse(

@@ -96,6 +96,11 @@ ROLES: Final[Mapping[tuple[str, str], Role | None]] = {
 }
 """Each route's least role; None: open to all. A route that is not here can't be served."""
 
+HEADS: Final = frozenset(
+    path for method, path in ROLES if method == "GET" and not path.startswith("/api/")
+)
+"""Pages of the server itself, which probes also ask by HEAD: it is a GET without its body."""
+
 SHARED: Final = frozenset(
     (method, path)
     for method, path in ROLES

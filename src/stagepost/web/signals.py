@@ -55,8 +55,8 @@ class SignalRoutes:
 
         It is kept until the task takes it with `ctx.wait_for(name)`, also if it comes before that.
         Signals of one name are taken in the order of their sending. 403 when the task waits for it
-        from others; 409 when the task is over, or has 100 signals that it has not taken. Of several
-        with one Idempotency-Key the first is kept.
+        from others; 409 when the task is over, or has 100 signals that it has not taken. A signal
+        with one Idempotency-Key is kept once; 422 when another name or body was sent with the key.
         """
         body = await read_json(request, self._limits)
         identity = identity_of(request)

@@ -1,10 +1,11 @@
 """Sleeps and signals: their ends are fixed once, each signal is taken once, no wake is lost."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
-from stagepost.errors import Conflict, LeaseLost, NotAllowed, NotFound
+from stagepost.errors import Conflict, IdempotencyMismatch, LeaseLost, NotAllowed, NotFound
 from stagepost.outcome import Waiting
 from stagepost.records import Claimed, Scope
 from stagepost.signals import MOST_SIGNALS, NewWait, Pending, Signal
@@ -190,6 +191,31 @@ async def test_no_wake_is_lost_between_the_look_and_the_settlement(world: World)
     assert await body_of(world, again, waits[0]) == "1"
     await world.store.settle(again.lease, parked(waits[1]))
     assert await world.status(claimed.task_id) is Status.WAITING
+
+
+@pytest.mark.parametrize("taken", [False, True])
+async def test_a_signal_of_one_id_is_kept_once_and_never_stands_for_another(
+    world: World, *, taken: bool
+) -> None:
+    claimed = await world.running()
+    signal = a_signal('{"a":1,"b":[2]}')
+    await world.store.waits.send(claimed.task_id, EVERYBODY, signal)
+    if taken:
+        assert await body_of(world, claimed, a_wait()) == signal.body
+    for other in (
+        replace(signal, name="go"),
+        replace(signal, body='{"a":1,"b":[3]}'),
+        replace(signal, body="null"),
+    ):
+        sending = world.store.waits.send(claimed.task_id, EVERYBODY, other)
+        await refused(sending, IdempotencyMismatch)
+    for same in (signal, replace(signal, body='{"b":[2],"a":1}')):
+        task = await world.store.waits.send(claimed.task_id, EVERYBODY, same)
+        assert task.status is Status.RUNNING
+    if not taken:
+        assert await body_of(world, claimed, a_wait()) == signal.body
+    assert await listen(world, claimed, a_wait(number=2)) == Pending(None, None)
+    assert await listen(world, claimed, a_wait("go")) == Pending(None, None)
 
 
 async def test_signals_and_settlements_at_the_same_moment(world: World) -> None:

@@ -16,7 +16,9 @@ from stagepost.signals import (
     Pending,
     Signal,
     can_send,
+    check_same,
     check_sent,
+    digest_of,
     end_of,
     pending,
     wakes,
@@ -53,8 +55,9 @@ SELECT value FROM steps WHERE task_id = $1::uuid AND md5(path) = md5($2::text) A
 _OVER: Final = """
 DELETE FROM waits WHERE task_id = $1::uuid AND md5(path) = md5($2::text) RETURNING begun_at"""
 _TAKE: Final = """
-UPDATE signals SET taken = true, body = 'null' WHERE task_id = $1::uuid AND id = $2::uuid"""
-_IS_SENT: Final = "SELECT EXISTS (SELECT FROM signals WHERE task_id = $1::uuid AND id = $2::uuid)"
+UPDATE signals SET taken = true, body = $3::text WHERE task_id = $1::uuid AND id = $2::uuid"""
+_SENT: Final = """
+SELECT name, body, taken FROM signals WHERE task_id = $1::uuid AND id = $2::uuid"""
 _SEND: Final = """
 INSERT INTO signals (task_id, n, id, name, body, sender, roles, sent_at)
 SELECT $1::uuid, 1 + coalesce((SELECT max(n) FROM signals WHERE task_id = $1::uuid), 0),
@@ -138,7 +141,7 @@ async def _end(tx: Transaction, lease: Lease, wanted: NewWait) -> Pending | str:
     begun_at = await tx.connection.fetchval(_OVER, lease.task_id, wanted.path)
     await _save(tx, lease, wanted, text, now - begun_at)
     if signal is not None:
-        await tx.connection.execute(_TAKE, lease.task_id, signal.id)
+        await tx.connection.execute(_TAKE, lease.task_id, signal.id, digest_of(signal.body))
     return text
 
 
@@ -160,7 +163,9 @@ async def _send(tx: Transaction, task_id: str, scope: Scope, signal: Signal) -> 
             raise absence(task_id, scope, await reading.stone_of(tx.connection, task_id))
         if not can_send(task, scope, signal, waits):
             raise absent(task_id)
-        if await tx.connection.fetchval(_IS_SENT, task_id, signal.id):
+        sent = await tx.connection.fetchrow(_SENT, task_id, signal.id)
+        if sent is not None:
+            check_same(signal, sent["name"], sent["body"], taken=sent["taken"])
             return task
         untaken = (await waking.signals(tx, [task_id])).get(task_id, [])
         signal = replace(signal, sent_at=tx.moment.last)

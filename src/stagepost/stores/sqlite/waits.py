@@ -12,7 +12,9 @@ from stagepost.signals import (
     Pending,
     Signal,
     can_send,
+    check_same,
     check_sent,
+    digest_of,
     end_of,
     pending,
     wakes,
@@ -106,8 +108,8 @@ def _save(
     tx.execute("DELETE FROM waits WHERE task_id = ? AND path = ?", key)
     if signal is not None:
         tx.execute(
-            "UPDATE signals SET taken = 1, body = 'null' WHERE task_id = ? AND id = ?",
-            (lease.task_id, signal.id),
+            "UPDATE signals SET taken = 1, body = ? WHERE task_id = ? AND id = ?",
+            (digest_of(signal.body), lease.task_id, signal.id),
         )
     return text
 
@@ -125,10 +127,14 @@ def _send_one(tx: Transaction, task_id: str, scope: Scope, signal: Signal) -> Ta
         return absence(task_id, scope, reading.stone_of(tx.connection, task_id))
     if not can_send(task, scope, signal, waits):
         return absent(task_id)
-    if tx.row("SELECT 1 FROM signals WHERE task_id = ? AND id = ?", (task_id, signal.id)):
-        return task
+    sent = tx.row(
+        "SELECT name, body, taken FROM signals WHERE task_id = ? AND id = ?", (task_id, signal.id)
+    )
     signal = replace(signal, sent_at=tx.now)
     try:
+        if sent is not None:
+            check_same(signal, str(sent[0]), str(sent[1]), taken=bool(sent[2]))
+            return task
         check_sent(task, signal, waits, waking.signals(tx, task_id))
     except (Conflict, NotAllowed) as error:
         return error
