@@ -23,7 +23,7 @@ from stagepost.event import rfc3339
 from stagepost.timing import Cron, Every, Once, Timing
 
 WAITING_MOST: Final = 1_000
-"""Runs of one schedule that wait to be submitted, and instants of one backfill."""
+"""Runs of one stream of a schedule that wait to be submitted, and instants of one backfill."""
 PLANNED_AT: Final = "{plannedAt}"
 """Where an input holds this text alone, a run's input holds its planned instant."""
 REMEMBERED: Final = 10_000

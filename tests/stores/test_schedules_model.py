@@ -15,10 +15,15 @@ from hypothesis import given, settings
 from hypothesis import note as note_it
 from hypothesis import strategies as st
 
+import stagepost.firing
+from stagepost.errors import Conflict
 from stagepost.firing import Firing, firing
 from stagepost.outcome import Succeeded
 from stagepost.records import Claimed
 from stagepost.schedule import Misfire, Overlap, Plan, Schedule, Skipped, Stream, changed
+from stagepost.stores import schedule_rows
+from stagepost.stores.postgres import schedule_writes as postgres_writes
+from stagepost.stores.sqlite import schedule_writes as sqlite_writes
 from stagepost.stores.sqlite.folder import DATABASE
 from support.postgres_worlds import PostgresWorlds
 from support.quick import quick_folder
@@ -26,6 +31,8 @@ from support.schedules import again, begin, tasks_of
 from support.world import EVERYBODY, Opener, World, a_world, open_sqlite, payload
 
 MINUTE = 60_000
+MADE_UP, QUEUED = 5, 2
+"""The runs of either stream that may wait: so few that the histories meet the bounds."""
 Crash = Callable[[World], Awaitable[None]]
 
 
@@ -49,31 +56,58 @@ class Model:
         )
         if made.skipped_at is not None:
             self._skip(made.skipped_at, Skipped.MISFIRE)
-        self.put(made.made_up, Stream.MADE_UP)
+        self.make_up(made.made_up)
         if made.live is not None:
             self._take(made.live)
         return self.proceed()
 
     def _take(self, planned: int) -> None:
-        busy = Stream.LIVE in {*self.waiting.values(), *self.going_on.values()}
+        waiting = self._of(Stream.LIVE, self.waiting)
+        busy = waiting + self._of(Stream.LIVE, self.going_on)
         overlap = self.schedule.plan.overlap
         if busy and overlap is Overlap.SKIP:
             self._skip(planned, Skipped.OVERLAP)
-            return
-        if busy and overlap is Overlap.CANCEL_OLD:
-            self.seen["replaced"] += 1
-            self.waiting = {p: s for p, s in self.waiting.items() if s is not Stream.LIVE}
-            old = {p for p, s in self.going_on.items() if s is Stream.LIVE}
-            self.over |= old
-            for each in old:
-                del self.going_on[each]
-        self.put((planned,), Stream.LIVE)
+        elif overlap is Overlap.QUEUE and len(waiting) >= QUEUED:
+            self._skip(planned, Skipped.FULL)
+            self.seen["queue full"] += 1
+        elif planned in self._taken:
+            self.seen["taken"] += 1
+        else:
+            if busy and overlap is Overlap.CANCEL_OLD:
+                self._replace_all()
+            self.waiting[planned] = Stream.LIVE
 
-    def put(self, planned: tuple[int, ...], stream: Stream) -> int:
-        """How many of the instants are new."""
-        new = [p for p in planned if p not in {*self.waiting, *self.going_on, *self.over}]
-        self.waiting.update(dict.fromkeys(new, stream))
-        return len(new)
+    def _replace_all(self) -> None:
+        self.seen["replaced"] += 1
+        for planned in self._of(Stream.LIVE, self.waiting):
+            del self.waiting[planned]
+        for planned in self._of(Stream.LIVE, self.going_on):
+            del self.going_on[planned]
+            self.over.add(planned)
+
+    def backfill(self, planned: tuple[int, ...]) -> int | None:
+        """How many of the instants are new; None if they are too many."""
+        if len(self._of(Stream.MADE_UP, self.waiting)) + len(planned) > MADE_UP:
+            self.seen["refused"] += 1
+            return None
+        return self.make_up(planned)
+
+    def make_up(self, planned: tuple[int, ...]) -> int:
+        """How many of the instants are new and have room; live runs take none of it."""
+        new = [each for each in planned if each not in self._taken]
+        room = MADE_UP - len(self._of(Stream.MADE_UP, self.waiting))
+        self.waiting.update(dict.fromkeys(new[:room], Stream.MADE_UP))
+        if len(new) > room:
+            self._skip(new[room], Skipped.FULL)
+        return len(new[:room])
+
+    @property
+    def _taken(self) -> set[int]:
+        return {*self.waiting, *self.going_on, *self.over}
+
+    @staticmethod
+    def _of(stream: Stream, runs: dict[int, Stream]) -> list[int]:
+        return [planned for planned, its in runs.items() if its is stream]
 
     def proceed(self) -> list[int]:
         """Of each stream in which nothing goes on the first that waits."""
@@ -147,8 +181,12 @@ class Twins:
     async def backfill(self, first: int, count: int) -> None:
         start = self.model.schedule.created_at + first * MINUTE
         planned = tuple(start + n * MINUTE for n in range(count))
-        made = await self._schedules.backfill(self.model.schedule.id, EVERYBODY, planned)
-        assert made == self.model.put(planned, Stream.MADE_UP)
+        made: int | None
+        try:
+            made = await self._schedules.backfill(self.model.schedule.id, EVERYBODY, planned)
+        except Conflict:
+            made = None
+        assert made == self.model.backfill(planned)
 
     async def claim(self) -> None:
         self._claimed += await self.world.claim(20)
@@ -260,8 +298,11 @@ STORES: dict[str, Callable[[pytest.FixtureRequest], tuple[Opener, Crash]]] = {
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("store", STORES)
 def test_a_store_and_the_model_agree_after_every_verb(
-    store: str, request: pytest.FixtureRequest
+    store: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for module in (schedule_rows, sqlite_writes, postgres_writes):
+        monkeypatch.setattr(module, "WAITING_MOST", MADE_UP)
+    monkeypatch.setattr(stagepost.firing, "QUEUED_MOST", QUEUED)
     open_store, crash = STORES[store](request)
     seen = Counter[str]()
 
@@ -284,5 +325,14 @@ def test_a_store_and_the_model_agree_after_every_verb(
 
     run()
     # The histories go everywhere, or the agreement means little.
-    ways = ("started", "stale", "replaced", Skipped.OVERLAP, Skipped.MISFIRE)
+    ways = (
+        "started",
+        "stale",
+        "replaced",
+        "refused",
+        "queue full",
+        Skipped.OVERLAP,
+        Skipped.MISFIRE,
+        Skipped.FULL,
+    )
     assert min(seen[way] for way in ways) > 5, seen

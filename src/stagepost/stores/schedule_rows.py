@@ -81,16 +81,16 @@ def moved_on() -> Conflict:
     return Conflict("The schedule was changed meanwhile; look at it again.")
 
 
-def check_backfill(schedule: Schedule, planned: Sequence[int]) -> None:
-    """Refuse what can't be made up. Raises Conflict."""
+def check_backfill(schedule: Schedule, planned: Sequence[int], waiting: int) -> None:
+    """Refuse what can't be made up while so many that are made up wait. Raises Conflict."""
     forgotten = schedule.forgotten_at
     if forgotten is not None and planned and min(planned) <= forgotten:
         raise Conflict(
             "The schedule does not remember its runs so far back, and would make some twice; "
             "begin the backfill later."
         )
-    if schedule.waiting + len(planned) > WAITING_MOST:
+    if waiting + len(planned) > WAITING_MOST:
         raise Conflict(
-            f"At most {WAITING_MOST} runs of a schedule wait; let some of them go first, or "
-            "backfill less."
+            f"At most {WAITING_MOST} runs of a schedule wait to be made up; let some of them go "
+            "first, or backfill less."
         )

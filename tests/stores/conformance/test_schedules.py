@@ -368,6 +368,55 @@ async def test_no_more_than_so_many_wait(world: World) -> None:
     assert "wait" in str(await refused(more, Conflict))
 
 
+async def test_a_backfill_that_fills_its_room_leaves_the_live_runs_theirs(world: World) -> None:
+    schedule = await begin(world)
+    planned = [schedule.created_at - number * MINUTE for number in range(WAITING_MOST, 0, -1)]
+    await world.store.schedules.backfill(schedule.id, ACME, planned)
+    world.clock.advance(60)
+    assert {run.planned_at for run in await look(world)} == {schedule.next_at, planned[0]}
+    now = await again(world, schedule)
+    assert (now.skipped_at, now.waiting) == (None, WAITING_MOST - 1)
+
+
+async def test_the_run_before_is_replaced_however_much_is_made_up(world: World) -> None:
+    schedule = await begin(world, overlap=Overlap.CANCEL_OLD)
+    world.clock.advance(60)
+    (first,) = await look(world)
+    planned = [schedule.created_at - number * MINUTE for number in range(WAITING_MOST, 0, -1)]
+    await world.store.schedules.backfill(schedule.id, ACME, planned)
+    world.clock.advance(60)
+    second = next(run for run in await look(world) if run.planned_at == world.clock.now())
+    assert await world.status(first.task_id) is Status.CANCELLED
+    assert await world.status(second.task_id) is Status.QUEUED
+
+
+async def test_the_run_before_goes_on_if_the_instant_has_a_run_already(world: World) -> None:
+    """A backfill may have been quicker; then nothing takes the old run's place."""
+    schedule = await begin(world, overlap=Overlap.CANCEL_OLD)
+    world.clock.advance(60)
+    (first,) = await look(world)
+    world.clock.advance(61)
+    quicker = [schedule.created_at + 2 * MINUTE]
+    assert await world.store.schedules.backfill(schedule.id, ACME, quicker) == 1
+    assert [run.planned_at for run in await look(world)] == quicker
+    assert await world.status(first.task_id) is Status.QUEUED
+
+
+async def test_what_is_missed_is_made_up_as_far_as_there_is_room(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (sqlite_writes, postgres_writes, schedule_rows):
+        monkeypatch.setattr(module, "WAITING_MOST", 4)
+    schedule = await begin(world, misfire=Misfire.ALL)
+    world.clock.advance(330)
+    minutes = [schedule.created_at + number * MINUTE for number in range(1, 6)]
+    await world.store.schedules.backfill(schedule.id, ACME, minutes[:3])
+    (run,) = await look(world)
+    assert run.planned_at == minutes[0]
+    now = await again(world, schedule)
+    assert (now.waiting, now.skipped_at, now.skipped_why) == (3, minutes[4], Skipped.FULL)
+
+
 # Whose they are
 
 

@@ -42,9 +42,16 @@ _UPDATE: Final = f"UPDATE schedules SET ({COLUMNS}) = ROW ({_VALUES}) WHERE id =
 _LOCKED: Final = f"SELECT {COLUMNS} FROM schedules WHERE id = $1::uuid FOR UPDATE"
 _TENANT: Final = "SELECT pg_advisory_xact_lock(hashtextextended($1::text, 0))"
 _COUNT: Final = "SELECT count(*) FROM schedules WHERE tenant = $1::text"
+_NUMBER_WAITING: Final = """
+SELECT count(*) FROM schedule_runs
+WHERE schedule_id = $1::uuid AND stream = $2::text AND open AND task_id IS NULL"""
+_UNTAKEN: Final = """
+SELECT p FROM unnest($2::bigint[]) WITH ORDINALITY AS u (p, place) WHERE NOT EXISTS (
+    SELECT 1 FROM schedule_runs AS r WHERE r.schedule_id = $1::uuid AND r.planned_at = u.p)
+ORDER BY place"""
 _RUNS: Final = """
 INSERT INTO schedule_runs (schedule_id, planned_at, stream)
-SELECT $1::uuid, p, $2::text FROM unnest($3::bigint[]) AS p ON CONFLICT DO NOTHING RETURNING 1"""
+SELECT $1::uuid, p, $2::text FROM unnest($3::bigint[]) AS p"""
 _GOING_ON: Final = """
 SELECT r.planned_at, r.task_id, t.status FROM schedule_runs AS r
 LEFT JOIN tasks AS t ON t.id = r.task_id
@@ -58,7 +65,9 @@ WHERE schedule_id = $1::uuid AND stream = $2::text AND open AND task_id IS NULL
 ORDER BY planned_at"""
 _DROP: Final = """
 DELETE FROM schedule_runs
-WHERE schedule_id = $1::uuid AND stream = $2::text AND open AND task_id IS NULL RETURNING 1"""
+WHERE schedule_id = $1::uuid AND stream = $2::text AND open AND task_id IS NULL
+    AND planned_at <> $3::bigint
+RETURNING 1"""
 _STARTED: Final = """
 UPDATE schedule_runs SET task_id = $3::uuid
 WHERE schedule_id = $1::uuid AND planned_at = $2::bigint"""
@@ -121,7 +130,8 @@ async def backfill(tx: Transaction, schedule_id: str, scope: Scope, planned: Seq
         schedule = await _seen(tx, schedule_id, scope)
         if tx.again and (kept := await _made_up(tx, schedule, planned)):
             return kept
-        schedule_rows.check_backfill(schedule, planned)
+        waiting = await _number_waiting(tx, schedule.id, Stream.MADE_UP)
+        schedule_rows.check_backfill(schedule, planned, waiting)
         after = await _put(tx, schedule, Stream.MADE_UP, planned)
         await _save(tx, after)
     return after.waiting - schedule.waiting
@@ -167,43 +177,52 @@ async def _take(tx: Transaction, schedule: Schedule, planned: int) -> Schedule:
     """Put a live instant into its stream, as the overlap policy says."""
     going_on = await _going_on(tx, schedule.id, Stream.LIVE)
     waiting = await tx.connection.fetch(_WAITING, schedule.id, Stream.LIVE.value)
-    match verdict(schedule.plan.overlap, len(going_on), len(waiting)):
+    made = verdict(schedule.plan.overlap, len(going_on), len(waiting))
+    match made:
         case Verdict.SKIP:
             return replace(schedule, skipped_at=planned, skipped_why=Skipped.OVERLAP)
         case Verdict.FULL:
             return replace(schedule, skipped_at=planned, skipped_why=Skipped.FULL)
-        case Verdict.CANCEL:
-            schedule = await _cancel_old(tx, schedule, going_on)
-        case Verdict.TAKE:
-            pass
-    return await _put(tx, schedule, Stream.LIVE, (planned,))
+        case Verdict.CANCEL | Verdict.TAKE:
+            after = await _put(tx, schedule, Stream.LIVE, (planned,))
+    # Only a run that is new takes the place of another.
+    if made is Verdict.CANCEL and after.waiting > schedule.waiting:
+        return await _cancel_old(tx, after, going_on, planned)
+    return after
 
 
 async def _cancel_old(
-    tx: Transaction, schedule: Schedule, going_on: Sequence[tuple[int, str]]
+    tx: Transaction, schedule: Schedule, going_on: Sequence[tuple[int, str]], planned: int
 ) -> Schedule:
+    """Of the live runs only that of the instant `planned`, which waits, is left."""
     request = CancelRequest(f"schedule:{schedule.id}", "The next run of its schedule has begun.")
     for _, task_id in going_on:
         try:
             await people.cancel(tx, task_id, Scope(None), request)
         except (Conflict, NotFound):
             continue  # it has ended in this moment
-    await tx.connection.execute(_OVER, schedule.id, [planned for planned, _ in going_on])
-    dropped = await tx.connection.fetch(_DROP, schedule.id, Stream.LIVE.value)
+    await tx.connection.execute(_OVER, schedule.id, [instant for instant, _ in going_on])
+    dropped = await tx.connection.fetch(_DROP, schedule.id, Stream.LIVE.value, planned)
     return replace(schedule, waiting=schedule.waiting - len(dropped))
 
 
 async def _put(
     tx: Transaction, schedule: Schedule, stream: Stream, planned: Sequence[int]
 ) -> Schedule:
-    """Let runs wait that nobody has taken."""
-    room = max(0, WAITING_MOST - schedule.waiting)
-    fitting = list(planned[:room])
-    new = await tx.connection.fetch(_RUNS, schedule.id, stream.value, fitting) if fitting else ()
-    schedule = replace(schedule, waiting=schedule.waiting + len(new))
-    if len(planned) > room:
-        return replace(schedule, skipped_at=planned[room], skipped_why=Skipped.FULL)
+    """Let runs wait that nobody has taken, as far as their stream has room."""
+    if not planned:
+        return schedule
+    new = [row[0] for row in await tx.connection.fetch(_UNTAKEN, schedule.id, list(planned))]
+    room = max(0, WAITING_MOST - await _number_waiting(tx, schedule.id, stream))
+    await tx.connection.execute(_RUNS, schedule.id, stream.value, new[:room])
+    schedule = replace(schedule, waiting=schedule.waiting + len(new[:room]))
+    if len(new) > room:
+        return replace(schedule, skipped_at=new[room], skipped_why=Skipped.FULL)
     return schedule
+
+
+async def _number_waiting(tx: Transaction, schedule_id: str, stream: Stream) -> int:
+    return int(await tx.connection.fetchval(_NUMBER_WAITING, schedule_id, stream.value))
 
 
 async def _proceed(tx: Transaction, schedule: Schedule, submit: Submit) -> Sequence[Run]:

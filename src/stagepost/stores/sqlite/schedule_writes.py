@@ -52,9 +52,14 @@ WHERE r.schedule_id = ? AND r.stream = ? AND r.open = 1 AND r.task_id IS NOT NUL
 _WAITING: Final = """
 SELECT planned_at FROM schedule_runs INDEXED BY schedule_runs_open
 WHERE schedule_id = ? AND stream = ? AND open = 1 AND task_id IS NULL ORDER BY planned_at"""
+_NUMBER_WAITING: Final = """
+SELECT count(*) FROM schedule_runs INDEXED BY schedule_runs_open
+WHERE schedule_id = ? AND stream = ? AND open = 1 AND task_id IS NULL"""
+_TAKEN: Final = "SELECT 1 FROM schedule_runs WHERE schedule_id = ? AND planned_at = ?"
 _DROP: Final = """
 DELETE FROM schedule_runs INDEXED BY schedule_runs_open
-WHERE schedule_id = ? AND stream = ? AND open = 1 AND task_id IS NULL RETURNING 1"""
+WHERE schedule_id = ? AND stream = ? AND open = 1 AND task_id IS NULL AND planned_at <> ?
+RETURNING 1"""
 _TRIM: Final = """
 DELETE FROM schedule_runs WHERE schedule_id = ?1 AND open = 0 AND planned_at <= (
     SELECT planned_at FROM schedule_runs WHERE schedule_id = ?1
@@ -104,7 +109,8 @@ def _remove(tx: Transaction, schedule_id: str, scope: Scope) -> None:
 
 def _backfill(tx: Transaction, schedule_id: str, scope: Scope, planned: Sequence[int]) -> int:
     schedule = _seen(tx, schedule_id, scope)
-    schedule_rows.check_backfill(schedule, planned)
+    waiting = tx.value(_NUMBER_WAITING, (schedule.id, Stream.MADE_UP))
+    schedule_rows.check_backfill(schedule, planned, waiting)
     after = _put(tx, schedule, Stream.MADE_UP, planned)
     _save(tx, after)
     return after.waiting - schedule.waiting
@@ -145,19 +151,24 @@ def _take(tx: Transaction, schedule: Schedule, planned: int) -> Schedule:
     """Put a live instant into its stream, as the overlap policy says."""
     going_on = _going_on(tx, schedule.id, Stream.LIVE)
     waiting = tx.rows(_WAITING, (schedule.id, Stream.LIVE))
-    match verdict(schedule.plan.overlap, len(going_on), len(waiting)):
+    made = verdict(schedule.plan.overlap, len(going_on), len(waiting))
+    match made:
         case Verdict.SKIP:
             return replace(schedule, skipped_at=planned, skipped_why=Skipped.OVERLAP)
         case Verdict.FULL:
             return replace(schedule, skipped_at=planned, skipped_why=Skipped.FULL)
-        case Verdict.CANCEL:
-            schedule = _cancel_old(tx, schedule, going_on)
-        case Verdict.TAKE:
-            pass
-    return _put(tx, schedule, Stream.LIVE, (planned,))
+        case Verdict.CANCEL | Verdict.TAKE:
+            after = _put(tx, schedule, Stream.LIVE, (planned,))
+    # Only a run that is new takes the place of another.
+    if made is Verdict.CANCEL and after.waiting > schedule.waiting:
+        return _cancel_old(tx, after, going_on, planned)
+    return after
 
 
-def _cancel_old(tx: Transaction, schedule: Schedule, going_on: Sequence[str]) -> Schedule:
+def _cancel_old(
+    tx: Transaction, schedule: Schedule, going_on: Sequence[str], planned: int
+) -> Schedule:
+    """Of the live runs only that of the instant `planned`, which waits, is left."""
     request = CancelRequest(f"schedule:{schedule.id}", "The next run of its schedule has begun.")
     # One that has ended in this moment needs it no more.
     people.cancel(tx, [(task_id, Scope(None), request) for task_id in going_on])
@@ -167,17 +178,19 @@ def _cancel_old(tx: Transaction, schedule: Schedule, going_on: Sequence[str]) ->
         "AND task_id IS NOT NULL",
         (schedule.id, Stream.LIVE),
     )
-    dropped = tx.rows(_DROP, (schedule.id, Stream.LIVE))
+    dropped = tx.rows(_DROP, (schedule.id, Stream.LIVE, planned))
     return replace(schedule, waiting=schedule.waiting - len(dropped))
 
 
 def _put(tx: Transaction, schedule: Schedule, stream: Stream, planned: Sequence[int]) -> Schedule:
-    """Let runs wait that nobody has taken."""
+    """Let runs wait that nobody has taken, as far as their stream has room."""
+    room = WAITING_MOST - tx.value(_NUMBER_WAITING, (schedule.id, stream))
     for instant in planned:
-        if schedule.waiting >= WAITING_MOST:
+        if room > 0:
+            new = len(tx.rows(_RUN, (schedule.id, instant, stream)))
+            schedule, room = replace(schedule, waiting=schedule.waiting + new), room - new
+        elif tx.row(_TAKEN, (schedule.id, instant)) is None:
             return replace(schedule, skipped_at=instant, skipped_why=Skipped.FULL)
-        new = len(tx.rows(_RUN, (schedule.id, instant, stream)))
-        schedule = replace(schedule, waiting=schedule.waiting + new)
     return schedule
 
 
