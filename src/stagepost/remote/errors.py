@@ -19,6 +19,10 @@ class Unreachable(Retryable):
     """No server answered, or it could not do it now."""
 
 
+class Full(Unreachable):
+    """The server has room for it later, and kept nothing of it."""
+
+
 class Refused(Terminal):
     """The server answered no. `status` is that of HTTP, `kind` the problem's name."""
 
@@ -52,7 +56,8 @@ def refusal(url: str, response: httpx.Response) -> Refused | Unreachable:
         )
     detail = " ".join(str(problem.get("detail") or problem.get("title") or status).split())
     if status in BUSY:
-        return Unreachable(f"The server at {url} can't do it now: {detail}")
+        told = f"The server at {url} can't do it now: {detail}"
+        return Full(told) if status == httpx.codes.TOO_MANY_REQUESTS else Unreachable(told)
     if status == httpx.codes.UNAUTHORIZED:
         detail += " Set it as STAGEPOST_API_KEY."
     kind = str(problem.get("type", "")).removeprefix(_URN)
