@@ -23,12 +23,12 @@ _HELP = """Stagepost runs long AI tasks behind a product.
 
 \b
 Exit codes:
-  0  completed
+  0  completed; for up, api, worker, maintenance: ended after a clean drain
   1  the task ended otherwise; for doctor: something fails
-  2  usage: the command line, a setting or a local file
-  3  the server could not be reached
-  4  refused, by the server or by the data folder or port of up
- 70  up only: the server did not come up
+  2  usage: the command line, a setting, a local file or the app
+  3  the server could not be reached, or could not do it now
+  4  refused: by the server, or a data folder or port can't be had
+ 70  up, api, worker, maintenance: the process did not come up in ten tries
 130  Ctrl-C while watching; the task goes on
 """
 
