@@ -119,7 +119,7 @@ def test_dead_letters_are_listed_sent_back_and_given_up(cli: Cli) -> None:
     assert dry == "2 would be sent back\n"
     sent = cli("dead-letters", "redrive", first, "--input", '{"word": "yes"}')
     redrive_id = sent.split()[-1]
-    assert sent == f"1 are sent back by redrive {redrive_id}\n"
+    assert sent == f"1 is sent back by redrive {redrive_id}\n"
     assert cli("watch", first).splitlines()[-2] == '"yes"'
     told = cli("dead-letters", "redrive-status", redrive_id)
     assert told.splitlines()[0] in {"running", "done"}

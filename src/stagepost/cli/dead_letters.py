@@ -110,7 +110,8 @@ def redrive(
         return await remote.dead_letters.redrive(body)
 
     told = ask(url, work)
-    how = "would be sent back" if dry_run else f"are sent back by redrive {told['redriveId']}"
+    are = "is" if told["matched"] == 1 else "are"
+    how = "would be sent back" if dry_run else f"{are} sent back by redrive {told['redriveId']}"
     _print_count(told, how, as_json=as_json)
 
 
