@@ -115,6 +115,9 @@ def test_dead_letters_are_listed_sent_back_and_given_up(cli: Cli) -> None:
     groups = cli.json("dead-letters", "--group-by", "failureKind", "--tag", "dead")["items"]
     assert {each["failureKind"]: each["count"] for each in groups} == {"INVALID_INPUT": 1, "BUG": 1}
     assert "INVALID_INPUT" in cli("dead-letters", "--group-by", "failureKind", "--tag", "dead")
+    for by, names in (("type", ["TYPE"]), ("type,failureKind", ["KIND", "TYPE"])):
+        head = cli("dead-letters", "--group-by", by, "--tag", "dead").splitlines()[0]
+        assert head.split() == [*names, "COUNT", "OLDEST"]
     dry = cli("dead-letters", "redrive", "--tag", "dead", "--dry-run")
     assert dry == "2 would be sent back\n"
     sent = cli("dead-letters", "redrive", first, "--input", '{"word": "yes"}')
@@ -174,8 +177,10 @@ def _refuse(*_: object, **__: object) -> None:
 
 def test_lanes_and_workers(cli: Cli) -> None:
     assert {lane["name"] for lane in cli.json("lanes")["items"]} == {"interactive", "batch"}
-    rows = [line.split()[:3] for line in cli("lanes").splitlines()]
-    assert ["interactive", "0", "0"] in rows
+    rows = [line.split()[:4] for line in cli("lanes").splitlines()]
+    weights = {lane["name"]: lane["weight"] for lane in cli.json("lanes")["items"]}
+    assert rows[0] == ["LANE", "QUEUED", "RUNNING", "WEIGHT"]
+    assert ["interactive", "0", "0", str(weights["interactive"])] in rows
     worker = cli.json("workers")["items"][0]
     assert worker["state"] == "running"
     assert worker["id"] in cli("workers")

@@ -34,7 +34,7 @@ _COLUMNS = Columns(
 )
 
 
-_GROUPS = Columns(("KIND", "TYPE", "COUNT", "OLDEST"), narrow=("KIND", "TYPE", "COUNT"))
+_KEYS = {"failureKind": "KIND", "type": "TYPE"}
 
 
 @dead_letters_app.callback(invoke_without_command=True)
@@ -199,10 +199,10 @@ def _groups(where: Where, by: str, url: str | None, *, as_json: bool) -> None:
     if as_json:
         print_json({"items": groups, "next": None})
         return
-    rows = [
-        (each["failureKind"], each["type"], each["count"], age(each["oldest"])) for each in groups
-    ]
-    show_rows(_GROUPS, rows, "No dead letters.")
+    keys = [key for key in _KEYS if key in by.split(",")]
+    names = (*(_KEYS[key] for key in keys), "COUNT", "OLDEST")
+    rows = [(*(each[key] for key in keys), each["count"], age(each["oldest"])) for each in groups]
+    show_rows(Columns(names, narrow=names[:-1]), rows, "No dead letters.")
 
 
 def _row(letter: "DeadLetter") -> Sequence[object]:
