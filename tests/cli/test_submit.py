@@ -215,6 +215,22 @@ def test_a_reader_that_goes_away_is_no_traceback(asked: Server, tmp_path: Path) 
     assert watching.wait(LONGEST) == 1
 
 
+def test_a_reader_that_goes_away_before_all_is_written_is_none(asked: Server) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = [STAGEPOST, "lanes", "--json", "--url", asked.url]
+    asking = subprocess.run(
+        words,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        timeout=LONGEST,
+        check=False,
+    )
+    os.close(writer)
+    assert (asking.stderr, asking.returncode) == (b"", 1)
+
+
 def on_a_terminal(*words: str, **more: str) -> str:
     """What a person sees on a terminal."""
     ours, theirs = pty.openpty()

@@ -1,5 +1,6 @@
 """The command line: one file for each group of commands."""
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -85,7 +86,14 @@ def _stagepost(
 
 def main() -> None:
     """The `stagepost` command."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read has gone. Nor must the interpreter, on its way out, find that out once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = Exit.ENDED_OTHERWISE
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
