@@ -99,14 +99,15 @@ def test_the_items_of_a_map_are_one_row() -> None:
 
 def facts(**changes: Any) -> dict[str, str]:
     """The facts of a task that `show` prints."""
-    task: Any = {
-        **STATUS, "taskId": "01", "type": "review", "final": False, "lane": "batch",
+    task: dict[str, Any] = {
+        "taskId": "01", "type": "review", "final": False, "lane": "batch",
         "maxAttempts": 4, "tenant": "acme", "user": "ada", "tags": [], "queuePosition": None,
         "estimatedSeconds": 10, "createdAt": SOON, "startedAt": None, "completedAt": None,
         "deadline": SOON, "cancelRequested": False, "traceId": None, "input": {}, "parentId": None,
         "failures": [],
     }  # fmt: skip
-    names, values = _facts({**task, **changes}, None).columns
+    whole: Any = {**STATUS, **task, **changes}
+    names, values = _facts(whole, None).columns
     return dict(zip(map(str, names.cells), map(str, values.cells), strict=True))
 
 
