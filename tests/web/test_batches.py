@@ -91,6 +91,7 @@ async def test_a_batch_in_json_runs_to_its_end(tmp_path: Path) -> None:
         assert await engine.client.result(view) == {
             "type": "double", "count": 3, "completed": 2, "failed": 1,
         }  # fmt: skip
+        assert view.task.step == "3 of 3", "the last thing that was told"
         found = (await client.get(f"{API}/batches/{accepted['taskId']}")).json()
         assert found["counts"] == {"COMPLETED": 2, "DEAD_LETTER": 1}
         assert [item["index"] for item in found["items"]] == [0, 1, 2]
