@@ -272,6 +272,10 @@ def test_on_a_terminal_long_output_is_paged_and_short_is_not(asked: Server) -> N
         ),
         (("submit", "say", "--deadline", "2026-01-31"), '--deadline is "2026-01-31", which is no '),
         (("tasks", "--created-after", "x"), '--created-after is "x", which is no instant; write '),
+        (
+            ("schedules", "create", "a", "say", "--overlap", "foo"),
+            "Invalid value for '--overlap': 'foo' is not one of 'skip', 'queue', 'cancelOld'.",
+        ),
         (("tasks", "--foo"), "No such option: --foo. See stagepost tasks --help."),
     ],
 )

@@ -115,7 +115,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _wrong(error: typer.TyperException) -> int:
-    message = error.format_message()
+    message = error.format_message().replace("Value error, ", "")
     # A group without a command has printed its help already.
     if message:
         context = getattr(error, "ctx", None)
