@@ -137,6 +137,13 @@ def test_dead_letters_are_listed_sent_back_and_given_up(cli: Cli) -> None:
     cli("dead-letters", "redrive", first, "--fresh", "--from-step", "x", code=2)
 
 
+@pytest.mark.parametrize("words", [(), ("redrive",), ("discard",)])
+def test_a_failure_kind_that_is_not_there_is_refused(cli: Cli, words: tuple[str, ...]) -> None:
+    cli("dead-letters", *words, "--kind", "NOPE", code=2)
+    assert 'There is no failure kind "NOPE"; there are: RATE_LIMIT, OVERLOADED' in cli.err
+    cli("dead-letters", "--kind", "bug")
+
+
 def test_a_paced_redrive_is_stopped(cli: Cli) -> None:
     for _ in range(2):
         cli.ended("bug", "--tag", "paced")

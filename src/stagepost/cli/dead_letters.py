@@ -11,6 +11,7 @@ from stagepost.cli.exits import Usage
 from stagepost.cli.listing import After, All, Limit, Listing, print_listing, show_rows
 from stagepost.cli.output import age, console, plain, print_json
 from stagepost.cli.rows import Columns
+from stagepost.failure import FailureKind
 from stagepost.remote import Remote, Where
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def dead_letters(
     """List the tasks that need a person, newest first."""
     if context.invoked_subcommand is not None:
         return
-    where = Where(type=type_name, lane=lane, failure_kind=kind, tag=tag)
+    where = Where(type=type_name, lane=lane, failure_kind=_kind(kind), tag=tag)
     if group_by:
         _groups(where, group_by, url, as_json=as_json)
         return
@@ -95,7 +96,7 @@ def redrive(
     as_json: Json = False,
 ) -> None:
     """Send dead letters back to their lanes; stops by itself when they fail again."""
-    body = _chosen(ids, Where(type=type_name, lane=lane, failure_kind=kind, tag=tag))
+    body = _chosen(ids, Where(type=type_name, lane=lane, failure_kind=_kind(kind), tag=tag))
     if fresh and from_step:
         raise Usage("Give --fresh or --from-step, not both.")
     if fresh or from_step:
@@ -161,7 +162,7 @@ def discard(
     as_json: Json = False,
 ) -> None:
     """Give dead letters up; they become CANCELLED."""
-    body = _chosen(ids, Where(type=type_name, lane=lane, failure_kind=kind, tag=tag))
+    body = _chosen(ids, Where(type=type_name, lane=lane, failure_kind=_kind(kind), tag=tag))
     body["reason"] = reason
 
     async def work(remote: Remote) -> Any:
@@ -175,6 +176,13 @@ def _chosen(ids: list[str] | None, where: Where) -> dict[str, Any]:
     if bool(ids) == bool(conditions):
         raise Usage("Name the dead letters by their ids, or choose them by --type, --kind or such.")
     return {"taskIds": ids} if ids else {"filter": conditions}
+
+
+def _kind(given: str | None) -> str | None:
+    if given is None or given.upper() in set(FailureKind):
+        return given and given.upper()
+    there = ", ".join(FailureKind)
+    raise Usage(f'There is no failure kind "{given}"; there are: {there}.')
 
 
 def _corrected(given: str) -> Any:
