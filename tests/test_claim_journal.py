@@ -126,6 +126,25 @@ async def test_at_most_four_notes_a_second_are_kept_and_the_latest_wins(
     assert store.notes == sorted(store.notes)
 
 
+@pytest.mark.parametrize(("saved", "told"), [(2, [40, 30]), (0, [10, 40, 30])])
+async def test_a_replay_tells_nothing_again_until_it_is_where_it_was(
+    store: Notebook, bus: MemoryBus, tmp_path: Path, saved: int, told: list[int]
+) -> None:
+    made: Any = store
+    claim = CLAIM._replace(progress=40, saved_steps=saved)
+    journal = ClaimJournal(
+        claim, made, FolderBlobs(tmp_path / "blobs"), bus, ChildPages(App(), made, ())
+    )
+    for percent in (10, 40):
+        await journal.note(note(percent))
+        await asyncio.sleep(0.3)
+    await journal.save(step("new"))
+    await journal.note(note(30))
+    await asyncio.sleep(0.3)
+    assert [n.percent for n in store.notes] == told
+    await journal.close()
+
+
 async def test_a_note_that_waits_goes_with_the_next_step(
     journal: ClaimJournal, store: Notebook
 ) -> None:

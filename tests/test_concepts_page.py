@@ -39,6 +39,13 @@ def test_the_ways_from_state_to_state_are_the_codes() -> None:
     assert set(told) == {(source, target) for source in EDGES for target in EDGES[source]}
 
 
+def test_the_page_says_why_a_task_that_runs_is_queued_again() -> None:
+    (why,) = re.findall(r"^\| `RUNNING` \| `QUEUED` \| (.*) \|$", PAGE, re.MULTILINE)
+    events = (DOCS / "http-api.md").read_text()
+    assert "`woken`: what it waited for is over, perhaps before it came to" in events
+    assert all(cause in why for cause in ("drain", "died", "`woken`"))
+
+
 def test_the_chart_shows_every_state() -> None:
     chart = PAGE.partition("## The states of a task\n```\n")[2].partition("```")[0]
     assert set(re.findall(r"\b[A-Z_]{4,}\b", chart)) == set(Status)

@@ -44,8 +44,13 @@ RAISED: list[tuple[Callable[[str], BaseException], FailureKind]] = [
     (errors.ChildFailed, FailureKind.CHILD_FAILED),
     (errors.AmbiguousStep, FailureKind.BUG),
     (errors.HandlerError, FailureKind.BUG),
+    (errors.UnknownLimit, FailureKind.BUG),
+    (errors.NeverFits, FailureKind.BUG),
+    (errors.UnknownType, FailureKind.BUG),
+    (errors.UnknownLane, FailureKind.BUG),
+    (lambda text: errors.Invalid(text, []), FailureKind.BUG),
 ]
-"""What a handler raises so that its message is shown."""
+"""What a handler raises, or asks for in vain, so that its message is shown."""
 
 FOREIGN: list[tuple[Callable[[str], BaseException], FailureKind]] = [
     (TimeoutError, FailureKind.TIMEOUT),

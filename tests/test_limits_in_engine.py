@@ -188,16 +188,24 @@ async def test_what_a_killed_handler_held_is_free(engine: Engine) -> None:
     [
         ("unknown", 'There is no limit "gpus"; set it with'),
         ("too-much", '2 units never fit in the limit "slow" of 1 in 5.6 s'),
-        ("none", "a whole number from 1"),
     ],
 )
 async def test_what_can_not_be_granted_fails_with_a_clear_sentence(
     engine: Engine, request_: str, told: str
 ) -> None:
     task = await submit(engine, "greedy", request_)
+    done = (await finished(engine, task)).task
+    assert (done.status, done.failure_kind) == (Status.DEAD_LETTER, "BUG")
+    assert told in (done.error_message or "")
+    (failure,) = await engine.store.failures(task)
+    assert told in failure.message
+
+
+async def test_a_number_of_units_that_is_none_is_a_fault_of_the_code(engine: Engine) -> None:
+    task = await submit(engine, "greedy", "none")
     assert (await finished(engine, task)).task.status is Status.DEAD_LETTER
     (failure,) = await engine.store.failures(task)
-    assert told in failure.trace
+    assert "a whole number from 1" in failure.trace
 
 
 async def test_a_rule_of_the_store_wins_and_holds_within_a_second(engine: Engine) -> None:

@@ -68,6 +68,13 @@ def test_canaries_go_first_and_alone() -> None:
     assert mass.allowance(careful, Progress(sent=103), 100, 0) == 0
 
 
+def test_one_canary_that_fails_again_stops_it_before_the_others_are_sent() -> None:
+    careful = change(canary=3, per_minute=1)
+    one = mass.ended(mass.sent(careful, Progress(matched=9), "a", 1, 0), failed("BUG"))
+    judged = mass.judged(careful, one, 0, 0, exhausted=False)
+    assert (judged.state, judged.sent) == (State.STOPPED, 1)
+
+
 def test_one_canary_that_fails_again_stops_it() -> None:
     careful = change(canary=3)
     progress = mass.ended(Progress(sent=3), [*completed(2), *failed("BUG")])

@@ -101,6 +101,13 @@ async def test_a_submit_of_unknown_fate_says_how_to_find_out() -> None:
     assert len(script.asked) == 5
 
 
+async def test_a_submit_without_room_has_left_nothing_behind() -> None:
+    script = Script(problem(429, "too-many", "The tenant has 5 tasks that wait to start."))
+    async with script.remote() as remote:
+        with pytest.raises(Unreachable, match=r"5 tasks that wait to start\.$"):
+            await remote.submit("say")
+
+
 async def test_files_are_sent_whole_at_each_try(tmp_path: Path) -> None:
     letter = tmp_path / "letter.txt"
     letter.write_text("Dear Sir")

@@ -63,7 +63,8 @@ def test_no_instant_is_taken_twice_and_those_of_all_are_all_taken(
         made = firing(current, now)
         assert made.next_at is not None
         assert made.due_at is not None
-        assert made.due_at > now
+        if made.due_at <= now:
+            assert made.live is not None, "the next look finds what is on time as well"
         assert all(due_of(current.id, each, current.plan.jitter) <= now for each in taken(made))
         if made.live is not None and misfire is not Misfire.ONCE:
             due = due_of(current.id, made.live, current.plan.jitter)
@@ -75,6 +76,29 @@ def test_no_instant_is_taken_twice_and_those_of_all_are_all_taken(
     if misfire is Misfire.ALL and len(lattice) <= MADE_UP_MOST:
         assert seen == list(lattice)
     assert set(seen) <= set(lattice)
+
+
+@given(
+    downs=st.lists(st.integers(1, MISFIRE_AFTER), min_size=1, max_size=20),
+    every=st.integers(1, 12),
+    misfire=st.sampled_from(list(Misfire)),
+)
+def test_each_instant_that_is_on_time_is_taken_in_its_order(
+    downs: list[int], every: int, misfire: Misfire
+) -> None:
+    current = schedule(every=every, misfire=misfire)
+    now, seen = NOW, []
+    for down in downs:
+        now += down
+        looks = 0
+        while current.due_at is not None and current.due_at <= now:
+            looks += 1
+            assert looks <= MISFIRE_AFTER // (every * 1000) + 1
+            made = firing(current, now)
+            assert (made.made_up, made.skipped_why) == ((), None)
+            seen += taken(made)
+            current = after(current, made)
+    assert seen == list(range(NOW + every * 1000, now + 1, every * 1000))
 
 
 @pytest.mark.parametrize("cron", ["* * * * *", "*/7 3 * * *", "0 0 1 1 *", "0 12 * * MON"])

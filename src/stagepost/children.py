@@ -21,6 +21,7 @@ from stagepost.errors import CancelAsked, ChildFailed, CodeChanged
 from stagepost.flight import BranchWait, Flight
 from stagepost.gate import Gate
 from stagepost.journal import Journal, NewChildren
+from stagepost.outputs import noted
 from stagepost.scope import CURRENT
 from stagepost.task import SETTLED, Status
 from stagepost.waiting import ChildrenOver
@@ -150,10 +151,17 @@ class Children:
             if stop and failed:
                 return failed
             if batch.sealed and all(child.status in SETTLED for child in found):
+                await self._tell_end(batch)
                 return found
             # One was sent back meanwhile.
             batch = await self._again(batch)
         return []
+
+    async def _tell_end(self, batch: Batch) -> None:
+        """The last of what is told while it waits: the child that wakes a parent tells nothing."""
+        if batch.percent is not None:
+            note = noted(batch.percent, batch.told, None)
+            await self._gate.through(self._journal.note, note)
 
     async def _over(self, batch: Batch, *, stop: bool) -> Batch:
         if batch.is_over(stop=stop):

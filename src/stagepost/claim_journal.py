@@ -132,11 +132,20 @@ class ClaimJournal:
         return answer
 
     async def note(self, note: ProgressNote) -> None:
-        """Keep the newest progress; it is written at most four times a second."""
+        """Keep the newest progress; it is written at most four times a second.
+
+        A replay that comes again to where the task was before tells nothing: that was told.
+        """
         self._check()
+        if note.percent < self._claim.progress and self._replays():
+            return
         if self._progress is None:
             self._progress = LatestProgress(self._lease, self._store)
         self._progress.put(note)
+
+    def _replays(self) -> bool:
+        # A handler without anything saved does its work again, and says so.
+        return not self.progressed and bool(self._claim.saved_steps or self._batches)
 
     async def emit(self, step: str, text: str) -> None:
         """Send text, merged to at most twenty pieces a second."""

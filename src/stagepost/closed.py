@@ -5,7 +5,7 @@ opposite: unknown is refused at every depth, unless the model says `extra` itsel
 Pydantic's own validate functions would overrule those models too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 from pydantic import TypeAdapter
@@ -14,6 +14,16 @@ from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 _NO_SCHEMAS: Final = frozenset({"cls", "config", "default", "metadata", "serialization"})
 _EXTRA: Final = "extra_fields_behavior"
+
+
+UNKNOWN_FIELD: Final = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
+"""Pydantic's names for the fault of a field that nobody declared."""
+
+
+def no_such_field(known: Iterable[str]) -> str:
+    """What a caller is told of a field that nobody declared, beside those that are there."""
+    told = ", ".join(known)
+    return f"There is no such field; there are: {told}." if told else "There are no fields."
 
 
 def closed_validator(adapter: TypeAdapter[Any]) -> SchemaValidator:

@@ -109,6 +109,17 @@ _BY_ERROR: Final[tuple[tuple[type[BaseException], FailureKind], ...]] = (
 )
 
 
+_SPOKEN: Final = (
+    errors.HandlerError,
+    errors.UnknownLimit,
+    errors.NeverFits,
+    errors.UnknownType,
+    errors.UnknownLane,
+    errors.Invalid,
+)
+"""Whose messages the user reads; not those of stores, which may name addresses and paths."""
+
+
 _SENTENCES: Final[dict[FailureKind, str]] = {
     _K.RATE_LIMIT: "A rate limit was reached; the task goes on by itself.",
     _K.OVERLOADED: "A service that the task needs is overloaded.",
@@ -126,9 +137,10 @@ _SENTENCES: Final[dict[FailureKind, str]] = {
 def classify(error: BaseException) -> Failure:
     """The failure that an exception from a handler means.
 
-    Our own kinds show their message to the user. Any other text may hold secrets or internals: of a
-    BUG the user reads only the exception's class, of a time-out only that it was one; the operator
-    reads the trace.
+    Our own kinds, and our own complaints of what a handler asked for (a limit, a type, a lane, an
+    input that is not there or does not fit), show their message to the user. Any other text may
+    hold secrets or internals: of a BUG the user reads only the exception's class, of a time-out
+    only that it was one; the operator reads the trace.
     """
     error = _first(error)
     trace = "".join(traceback.format_exception(error))
@@ -138,7 +150,7 @@ def classify(error: BaseException) -> Failure:
 
 
 def _message(kind: FailureKind, error: BaseException) -> str:
-    if isinstance(error, errors.HandlerError):
+    if isinstance(error, _SPOKEN):
         return _text(error) or _SENTENCES[kind]
     if kind is _K.BUG:
         name = type(error).__name__

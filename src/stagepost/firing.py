@@ -20,6 +20,7 @@ Another process takes the lead, and one that died is started again, in less.
 """
 MADE_UP_MOST: Final = 100
 """Missed instants that are made up at once; of more, the latest."""
+_ON_TIME_MOST: Final = MISFIRE_AFTER // 1000 + 1  # of a schedule each second
 QUEUED_MOST: Final = 100
 """Live runs that wait for the one before; of more, the newest are skipped."""
 
@@ -44,8 +45,8 @@ class Firing:
 def firing(schedule: Schedule, now: int) -> Firing:
     """What is to be done for a schedule that is due. May take a while: not in an event loop.
 
-    The latest due instant is on time unless it is late by more than MISFIRE_AFTER; those before it
-    were missed.
+    An instant is on time unless it is late by more than MISFIRE_AFTER. Of several that are, the
+    first is taken now; the next look finds the others still due.
     """
     assert schedule.next_at is not None
     jitter = schedule.plan.jitter
@@ -53,20 +54,23 @@ def firing(schedule: Schedule, now: int) -> Firing:
     due = [*takewhile(lambda each: due_of(schedule.id, each, jitter) <= now, found)]
     if not due:
         return _moved(schedule, schedule.next_at)
-    following = next(schedule.timing.instants(due[-1]), None)
-    made = _moved(schedule, following)
-    on_time = now - due_of(schedule.id, due[-1], jitter) <= MISFIRE_AFTER
-    missed = due[:-1] if on_time else due
-    live = due[-1] if on_time else None
+    missed = [*takewhile(lambda each: _is_late(schedule, each, now), due)]
+    live = due[len(missed)] if len(missed) < len(due) else None
+    last = missed[-1] if live is None else live
+    made = _moved(schedule, next(schedule.timing.instants(last), None))
     match schedule.plan.misfire:
         case Misfire.ONCE:
-            return replace(made, live=due[-1])
+            return replace(made, live=last)
         case Misfire.ALL:
             return replace(made, live=live, made_up=tuple(missed[-MADE_UP_MOST:]))
         case Misfire.SKIP:
             if not missed:
                 return replace(made, live=live)
             return replace(made, live=live, skipped_at=missed[-1], skipped_why=Skipped.MISFIRE)
+
+
+def _is_late(schedule: Schedule, planned: int, now: int) -> bool:
+    return now - due_of(schedule.id, planned, schedule.plan.jitter) > MISFIRE_AFTER
 
 
 def unusable(schedule: Schedule) -> Firing:
@@ -89,11 +93,11 @@ def _moved(schedule: Schedule, next_at: int | None) -> Firing:
 
 
 def _latest(timing: Timing, first: int, until: int) -> Sequence[int]:
-    """The last instants from `first` to `until`, at most MADE_UP_MOST and one.
+    """The last instants from `first` to `until`: MADE_UP_MOST at most, and those on time.
 
     Looks back in strides that grow, so that a year that was missed takes no longer than a day.
     """
-    most = MADE_UP_MOST + 1
+    most = MADE_UP_MOST + _ON_TIME_MOST
     stride = most * timing.shortest
     while True:
         after = max(first - 1, until - stride)

@@ -12,6 +12,7 @@ from stagepost.retry import seconds
 MOST_UNITS: Final = 10**9
 MOST_AT_ONCE: Final = 10_000
 SHORTEST_WINDOW: Final = 0.1  # seconds
+DEFAULT_WINDOW: Final = 60.0
 LONGEST_WINDOW: Final = 31 * 86_400.0
 MOST_LIMITS: Final = 1_000
 """Limits of one engine."""
@@ -31,7 +32,7 @@ class Limit:
 
     name: str
     units: int | None = None
-    window: float = 60.0
+    window: float = DEFAULT_WINDOW
     burst: int | None = None
     at_once: int | None = None
 

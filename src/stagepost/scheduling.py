@@ -110,7 +110,7 @@ class Scheduling:
         The range lies in the past. Answers how many had no run yet.
         """
         if end > await self._schedules.now():
-            raise _invalid("to", "The range of a backfill lies in the past.")
+            raise _invalid("to", "The range of a backfill must lie in the past.")
         schedule = await self._schedules.get(schedule_id, caller.scope)
         try:
             timing = schedule.timing
@@ -209,7 +209,7 @@ def _check_timing(plan: Plan) -> None:
 
 def _check_to_come(plan: Plan, now: int) -> None:
     if plan.at is not None and not now < plan.at <= now + _AHEAD:
-        raise _invalid("at", "The instant lies in the future, at most a year ahead.")
+        raise _invalid("at", "The instant must lie in the future, at most a year ahead.")
     if next(plan.timing(now).instants(now), None) is None:
         raise _invalid("cron", f'"{plan.cron}" names a day that never comes.')
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, SchemaValidator
 
 from stagepost import codec
-from stagepost.closed import ClosedJsonSchema
+from stagepost.closed import UNKNOWN_FIELD, ClosedJsonSchema, no_such_field
 from stagepost.errors import CodeChanged, Invalid
 from stagepost.retry import Retry
 from stagepost.upload import KNOWN, STORED, Known
@@ -18,7 +18,6 @@ _NO_FILE: Final = (
     'A file is missing: send it as the part "{name}" of a form, or the id of an upload; on the '
     "command line name the FILE."
 )
-_UNKNOWN_FIELD: Final = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +117,10 @@ class TaskType:
 
     def _fault(self, kind: str, location: Sequence[str | int], message: str) -> str:
         if len(location) != 1:
-            return "There is no such field." if kind in _UNKNOWN_FIELD else message
+            return "There is no such field." if kind in UNKNOWN_FIELD else message
         name = str(location[0])
-        if kind in _UNKNOWN_FIELD:
-            known = ", ".join(self.field_names())
-            return (
-                f"There is no such field; there are: {known}." if known else "There are no fields."
-            )
+        if kind in UNKNOWN_FIELD:
+            return no_such_field(self.field_names())
         return _NO_FILE.format(name=name) if kind == "missing" and self._is_file(name) else message
 
     def field_names(self) -> Sequence[str]:

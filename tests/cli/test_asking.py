@@ -115,11 +115,14 @@ def test_dead_letters_are_listed_sent_back_and_given_up(cli: Cli) -> None:
     groups = cli.json("dead-letters", "--group-by", "failureKind", "--tag", "dead")["items"]
     assert {each["failureKind"]: each["count"] for each in groups} == {"INVALID_INPUT": 1, "BUG": 1}
     assert "INVALID_INPUT" in cli("dead-letters", "--group-by", "failureKind", "--tag", "dead")
+    for by, names in (("type", ["TYPE"]), ("type,failureKind", ["KIND", "TYPE"])):
+        head = cli("dead-letters", "--group-by", by, "--tag", "dead").splitlines()[0]
+        assert head.split() == [*names, "COUNT", "OLDEST"]
     dry = cli("dead-letters", "redrive", "--tag", "dead", "--dry-run")
     assert dry == "2 would be sent back\n"
     sent = cli("dead-letters", "redrive", first, "--input", '{"word": "yes"}')
     redrive_id = sent.split()[-1]
-    assert sent == f"1 are sent back by redrive {redrive_id}\n"
+    assert sent == f"1 is sent back by redrive {redrive_id}\n"
     assert cli("watch", first).splitlines()[-2] == '"yes"'
     told = cli("dead-letters", "redrive-status", redrive_id)
     assert told.splitlines()[0] in {"running", "done"}
@@ -132,6 +135,13 @@ def test_dead_letters_are_listed_sent_back_and_given_up(cli: Cli) -> None:
         cli("dead-letters", *words, code=2)
         assert "by their ids" in cli.err
     cli("dead-letters", "redrive", first, "--fresh", "--from-step", "x", code=2)
+
+
+@pytest.mark.parametrize("words", [(), ("redrive",), ("discard",)])
+def test_a_failure_kind_that_is_not_there_is_refused(cli: Cli, words: tuple[str, ...]) -> None:
+    cli("dead-letters", *words, "--kind", "NOPE", code=2)
+    assert 'There is no failure kind "NOPE"; there are: RATE_LIMIT, OVERLOADED' in cli.err
+    cli("dead-letters", "--kind", "bug")
 
 
 def test_a_paced_redrive_is_stopped(cli: Cli) -> None:
@@ -174,8 +184,10 @@ def _refuse(*_: object, **__: object) -> None:
 
 def test_lanes_and_workers(cli: Cli) -> None:
     assert {lane["name"] for lane in cli.json("lanes")["items"]} == {"interactive", "batch"}
-    rows = [line.split()[:3] for line in cli("lanes").splitlines()]
-    assert ["interactive", "0", "0"] in rows
+    rows = [line.split()[:4] for line in cli("lanes").splitlines()]
+    weights = {lane["name"]: lane["weight"] for lane in cli.json("lanes")["items"]}
+    assert rows[0] == ["LANE", "QUEUED", "RUNNING", "WEIGHT"]
+    assert ["interactive", "0", "0", str(weights["interactive"])] in rows
     worker = cli.json("workers")["items"][0]
     assert worker["state"] == "running"
     assert worker["id"] in cli("workers")

@@ -45,7 +45,10 @@ def test_a_submit_says_how_to_watch_and_what_is_wrong(
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"word": "a"}\n{"wrod": "b"}\n')
     assert run(["batches", "submit", "say", str(bad)]) == 4
-    assert "Line 2" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert err.startswith("stagepost: Line 2 is not valid: ")
+    assert "wrod: There is no such field" in err
+    assert "1.wrod" not in err
     assert run(["batches", "submit", "say", str(tmp_path / "nowhere")]) == 2
     assert "There is no file" in capsys.readouterr().err
     assert asked.get("/api/v1/batches/nothing").status_code == 404

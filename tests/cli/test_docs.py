@@ -65,6 +65,12 @@ def test_every_command_that_answers_can_answer_in_json() -> None:
         assert ("--json" in flags) is (name not in GROUPS), name
 
 
+def test_the_help_and_the_page_say_the_same_of_exit_codes() -> None:
+    page = re.findall(r"^\| (\d+) \| (.*) \|$", (DOCS / "cli.md").read_text(), re.MULTILINE)
+    told = re.findall(r"^ *(\d+)  (\S.*)$", get_command(app).help or "", re.MULTILINE)
+    assert told == [(code, text.replace("`", "")) for code, text in page]
+
+
 def test_the_exit_codes_are_in_the_table() -> None:
     table = (DOCS / "cli.md").read_text()
     for code in Exit:
@@ -169,7 +175,7 @@ def test_the_help_fits_eighty_columns_and_breaks_no_word(
     if not name:
         for code in Exit:
             assert re.search(rf"^ +{code.value}  \w", out, re.MULTILINE), code
-        assert " 70  up only" in out
+        assert " 70  up, api, worker" in out
 
 
 def test_the_help_of_up_says_the_defaults() -> None:

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from stagepost.cli.bar import showing
 from stagepost.cli.picture import Picture
-from stagepost.cli.report import _shortened, _steps
+from stagepost.cli.report import _facts, _shortened, _steps
 from stagepost.cli.waits import moment, waiting_text
 from stagepost.remote import News
 
@@ -67,7 +68,7 @@ def test_a_wait_comes_before_the_step_that_was_last() -> None:
         (wait("signal", "go", SOON), 'waits for the signal "go" until 2026-01-31 08:00:05 UTC'),
         (wait("timer", "sleep", SOON), "sleeps until 2026-01-31 08:00:05 UTC"),
         (wait("timer", "pause", SOON), "sleeps (pause) until 2026-01-31 08:00:05 UTC"),
-        (wait("child", "x"), "waits for its task x"),
+        (wait("child", "x"), "waits for what it has started: x"),
         (wait("paused", "batch"), "batch is paused"),
         (None, ""),
     ],
@@ -94,6 +95,55 @@ def test_the_items_of_a_map_are_one_row() -> None:
     assert [str(cell) for cell in column.cells] == ["analyse[*] (60 of them)"]
     [column, *_] = _steps(rows[:2]).columns
     assert [str(cell) for cell in column.cells] == ["analyse[0]", "analyse[1]"]
+
+
+def facts(**changes: Any) -> dict[str, str]:
+    """The facts of a task that `show` prints."""
+    task: dict[str, Any] = {
+        "taskId": "01", "type": "review", "final": False, "lane": "batch",
+        "maxAttempts": 4, "tenant": "acme", "user": "ada", "tags": [], "queuePosition": None,
+        "estimatedSeconds": 10, "createdAt": SOON, "startedAt": None, "completedAt": None,
+        "deadline": SOON, "cancelRequested": False, "traceId": None, "input": {}, "parentId": None,
+        "failures": [],
+    }  # fmt: skip
+    whole: Any = {**STATUS, **task, **changes}
+    names, values = _facts(whole, None).columns
+    return dict(zip(map(str, names.cells), map(str, values.cells), strict=True))
+
+
+@pytest.mark.parametrize("kind", ["signal", "worker", "paused", "limit", "child"])
+def test_a_wait_whose_end_nobody_knows_is_no_part_of_the_estimate(kind: str) -> None:
+    told = facts(waitingFor=wait(kind, "x", SOON))
+    assert told["estimate"] == "about 10 s of work after that"
+    assert "estimate" not in facts(waitingFor=wait(kind, "x"), estimatedSeconds=None)
+
+
+@pytest.mark.parametrize("given", [None, wait("timer", "sleep", SOON), wait("retry", "BUG", SOON)])
+def test_what_has_a_known_end_is_estimated_whole(given: Any) -> None:
+    assert facts(waitingFor=given)["estimate"] == "done in about 10 s"
+
+
+def test_a_parent_names_its_tasks_and_a_child_its_parent() -> None:
+    assert facts(waitingFor=wait("child", "nap"))["its tasks"] == "stagepost batches show 01"
+    assert facts(type="batch")["its tasks"] == "stagepost batches show 01"
+    assert not {"its tasks", "parent"} & facts().keys()
+    assert facts(parentId="02")["parent"] == "02"
+
+
+def test_what_was_said_last_is_not_shown_of_what_is_over() -> None:
+    assert facts()["progress"] == "40%  wait"
+    assert facts(final=True, status="COMPLETED", progress=100)["progress"] == "100%"
+
+
+def test_a_watcher_in_lines_says_each_end_once(capsys: pytest.CaptureFixture[str]) -> None:
+    dead = {**STATUS, "status": "DEAD_LETTER", "final": True, "currentStep": None, "progress": 0}
+    with showing("01") as shown:
+        picture = Picture()
+        for news in (News("status", dead), News("failed", {"message": "No."})):
+            picture = picture.after(news)
+            shown.show(picture)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.endswith("0% failed: No.")
 
 
 def test_a_long_result_is_cut_at_a_line() -> None:

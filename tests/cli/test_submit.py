@@ -215,6 +215,16 @@ def test_a_reader_that_goes_away_is_no_traceback(asked: Server, tmp_path: Path) 
     assert watching.wait(LONGEST) == 1
 
 
+def test_a_reader_that_goes_away_before_all_is_written_is_none(asked: Server) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = [STAGEPOST, "lanes", "--json", "--url", asked.url]
+    asking = subprocess.Popen(words, stdout=writer, stderr=subprocess.PIPE, env=environment())
+    os.close(writer)
+    _, said = asking.communicate(timeout=LONGEST)
+    assert (said, asking.returncode) == (b"", 1)
+
+
 def on_a_terminal(*words: str, **more: str) -> str:
     """What a person sees on a terminal."""
     ours, theirs = pty.openpty()
@@ -262,6 +272,10 @@ def test_on_a_terminal_long_output_is_paged_and_short_is_not(asked: Server) -> N
         ),
         (("submit", "say", "--deadline", "2026-01-31"), '--deadline is "2026-01-31", which is no '),
         (("tasks", "--created-after", "x"), '--created-after is "x", which is no instant; write '),
+        (
+            ("schedules", "create", "a", "say", "--overlap", "foo"),
+            "Invalid value for '--overlap': 'foo' is not one of 'skip', 'queue', 'cancelOld'.",
+        ),
         (("tasks", "--foo"), "No such option: --foo. See stagepost tasks --help."),
     ],
 )

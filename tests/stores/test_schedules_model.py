@@ -243,13 +243,13 @@ _changes = st.fixed_dictionaries(
         "paused": st.booleans(),
         "overlap": st.sampled_from(Overlap),
         "misfire": st.sampled_from(Misfire),
-        "every": st.sampled_from([60, 45]),
+        "every": st.sampled_from([60, 45, 4]),
         "jitter": st.sampled_from([0, 20]),
     },
 )
 _weighted = [
     (6, _cause("next_minute")),
-    (3, _cause("time_passes", st.sampled_from([1.0, 30.0, 75.0, 400.0]))),
+    (3, _cause("time_passes", st.sampled_from([1.0, 9.0, 30.0, 75.0, 400.0]))),
     (4, _cause("look")),
     (2, _cause("late_look")),
     (3, _cause("finish")),

@@ -63,6 +63,22 @@ async def all_items(client: httpx.AsyncClient, task_id: str, limit: int) -> list
     raise AssertionError("the pages do not end")
 
 
+@pytest.mark.parametrize("as_lines", [False, True])
+async def test_the_answer_estimates_as_that_of_any_task_does(
+    tmp_path: Path, *, as_lines: bool
+) -> None:
+    async with served(tmp_path) as (_, client):
+        if as_lines:
+            url, body = f"{API}/batches?type=double", lines([1] * 300)
+            response = await client.post(url, content=body, headers=LINES)
+        else:
+            whole = {"type": "double", "inputs": [{"n": 1}] * 300}
+            response = await client.post(f"{API}/batches", json=whole)
+        accepted = response.json()
+        # What is told before there is history: 5 s for each 100 KiB of files, and 10.
+        assert accepted["estimatedSeconds"] == 10
+
+
 async def test_a_batch_in_json_runs_to_its_end(tmp_path: Path) -> None:
     async with served(tmp_path) as (engine, client):
         body = {"type": "double", "inputs": [{"n": 1}, {"n": -1}, {"n": 3}]}
@@ -75,6 +91,7 @@ async def test_a_batch_in_json_runs_to_its_end(tmp_path: Path) -> None:
         assert await engine.client.result(view) == {
             "type": "double", "count": 3, "completed": 2, "failed": 1,
         }  # fmt: skip
+        assert view.task.step == "3 of 3", "the last thing that was told"
         found = (await client.get(f"{API}/batches/{accepted['taskId']}")).json()
         assert found["counts"] == {"COMPLETED": 2, "DEAD_LETTER": 1}
         assert [item["index"] for item in found["items"]] == [0, 1, 2]

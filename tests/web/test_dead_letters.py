@@ -59,6 +59,15 @@ class TestList:
         assert [page["items"][0]["taskId"], rest["items"][0]["taskId"]] == [second, first]
         assert rest["next"] is None
 
+    async def test_a_failure_kind_that_is_not_there_is_refused(
+        self, client: httpx.AsyncClient
+    ) -> None:
+        listed = await client.get(DEAD, params={"failureKind": "NOPE"})
+        sent = await client.post(f"{DEAD}/redrive", json={"filter": {"failureKind": "NOPE"}})
+        for answer in (listed, sent):
+            assert answer.status_code == 422
+            assert all(kind in answer.json()["errors"][0]["detail"] for kind in FailureKind)
+
     async def test_groups(self, engine: Engine, client: httpx.AsyncClient) -> None:
         for kind in (FailureKind.BUG, FailureKind.TIMEOUT, FailureKind.BUG):
             await bury(engine, kind)

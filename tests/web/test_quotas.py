@@ -35,6 +35,18 @@ async def test_a_tenant_without_room_is_told_when_to_try_again(
     assert again.status_code == 202
 
 
+async def test_a_tenant_that_may_submit_nothing_is_told_who_changes_it(
+    client: httpx.AsyncClient,
+) -> None:
+    await client.put(QUOTAS, json={"maxQueued": 0})
+    refused = await client.post(ECHO, json={})
+    assert refused.status_code == 429
+    assert refused.json()["detail"] == (
+        "The tenant may submit no task now: its quota is 0. An admin of the server changes it "
+        "with `stagepost quotas TENANT --max-queued N`."
+    )
+
+
 async def test_quotas_are_set_listed_and_unset(client: httpx.AsyncClient) -> None:
     assert (await client.get(QUOTAS)).json() == {
         "tenant": "local", "maxQueued": None, "own": False, "waiting": 0,

@@ -164,3 +164,22 @@ class TestKeys:
     async def test_what_is_no_key_is_refused(self, client: httpx.AsyncClient, key: str) -> None:
         response = await client.post(f"{API}/tasks/echo?concurrencyKey={key}", json={})
         assert response.status_code == 422
+
+
+async def test_a_field_that_is_not_there_is_told_beside_those_that_are(
+    client: httpx.AsyncClient,
+) -> None:
+    there = "There is no such field; there are: "
+    for method, path, body, where, known in (
+        ("PUT", "lanes/batch", {"weigth": 2}, "#/weigth", "concurrency, weight."),
+        (
+            "POST",
+            "dead-letters/discard",
+            {"filter": {"typ": "echo"}},
+            "#/filter/typ",
+            "type, lane, tag, user, failureKind, createdAfter, createdBefore.",
+        ),
+    ):
+        answer = await client.request(method, f"{API}/{path}", json=body)
+        assert answer.status_code == 422
+        assert {"detail": there + known, "pointer": where} in answer.json()["errors"]

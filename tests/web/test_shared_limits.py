@@ -42,6 +42,13 @@ class TestLimits:
             **body, "name": "main/gpt-large", "source": "api", "used": 3, "held": 3, "waiting": 0,
         }  # fmt: skip
 
+    async def test_one_without_units_has_no_window(self, client: httpx.AsyncClient) -> None:
+        put = await client.put(f"{LIMITS}/gpu", json={"atOnce": 2})
+        assert (put.json()["units"], put.json()["windowSeconds"]) == (None, None)
+        names = ("units", "windowSeconds", "burst", "atOnce")
+        again = await client.put(f"{LIMITS}/gpu", json={name: put.json()[name] for name in names})
+        assert (again.status_code, again.json()) == (200, put.json())
+
     async def test_one_is_taken_away(self, client: httpx.AsyncClient) -> None:
         await client.put(f"{LIMITS}/gpu", json={"atOnce": 2})
         assert (await client.delete(f"{LIMITS}/gpu")).status_code == 204

@@ -1,5 +1,6 @@
 """The command line: one file for each group of commands."""
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -23,12 +24,12 @@ _HELP = """Stagepost runs long AI tasks behind a product.
 
 \b
 Exit codes:
-  0  completed
+  0  completed; for up, api, worker, maintenance: ended after a clean drain
   1  the task ended otherwise; for doctor: something fails
-  2  usage: the command line, a setting or a local file
-  3  the server could not be reached
-  4  refused, by the server or by the data folder or port of up
- 70  up only: the server did not come up
+  2  usage: the command line, a setting, a local file or the app
+  3  the server could not be reached, or could not do it now
+  4  refused: by the server, or a data folder or port can't be had
+ 70  up, api, worker, maintenance: the process did not come up in ten tries
 130  Ctrl-C while watching; the task goes on
 """
 
@@ -85,7 +86,14 @@ def _stagepost(
 
 def main() -> None:
     """The `stagepost` command."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read has gone. Nor must the interpreter, on its way out, find that out once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = Exit.ENDED_OTHERWISE
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -107,7 +115,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _wrong(error: typer.TyperException) -> int:
-    message = error.format_message()
+    message = error.format_message().replace("Value error, ", "")
     # A group without a command has printed its help already.
     if message:
         context = getattr(error, "ctx", None)

@@ -68,7 +68,7 @@ class _Lines:
 
     def show(self, picture: Picture) -> None:
         before, self._shown = self._shown, picture
-        if before is not None and _visible(before) == _visible(picture):
+        if not picture.message or (before is not None and _visible(before) == _visible(picture)):
             return
         elapsed = int(time.monotonic() - self._began)
         clock = f"{elapsed // 60:02d}:{elapsed % 60:02d}"

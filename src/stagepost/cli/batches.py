@@ -133,7 +133,7 @@ def _batch(task: "TaskItem") -> Sequence[object]:
         task["taskId"],
         task["status"],
         f"{task['progress']} %",
-        task["currentStep"],
+        None if task["final"] else task["currentStep"],
         age(task["createdAt"]),
     )
 

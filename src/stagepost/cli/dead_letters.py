@@ -11,6 +11,7 @@ from stagepost.cli.exits import Usage
 from stagepost.cli.listing import After, All, Limit, Listing, print_listing, show_rows
 from stagepost.cli.output import age, console, plain, print_json
 from stagepost.cli.rows import Columns
+from stagepost.failure import FailureKind
 from stagepost.remote import Remote, Where
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _COLUMNS = Columns(
 )
 
 
-_GROUPS = Columns(("KIND", "TYPE", "COUNT", "OLDEST"), narrow=("KIND", "TYPE", "COUNT"))
+_KEYS = {"failureKind": "KIND", "type": "TYPE"}
 
 
 @dead_letters_app.callback(invoke_without_command=True)
@@ -56,7 +57,7 @@ def dead_letters(
     """List the tasks that need a person, newest first."""
     if context.invoked_subcommand is not None:
         return
-    where = Where(type=type_name, lane=lane, failure_kind=kind, tag=tag)
+    where = Where(type=type_name, lane=lane, failure_kind=_kind(kind), tag=tag)
     if group_by:
         _groups(where, group_by, url, as_json=as_json)
         return
@@ -95,7 +96,7 @@ def redrive(
     as_json: Json = False,
 ) -> None:
     """Send dead letters back to their lanes; stops by itself when they fail again."""
-    body = _chosen(ids, Where(type=type_name, lane=lane, failure_kind=kind, tag=tag))
+    body = _chosen(ids, Where(type=type_name, lane=lane, failure_kind=_kind(kind), tag=tag))
     if fresh and from_step:
         raise Usage("Give --fresh or --from-step, not both.")
     if fresh or from_step:
@@ -110,7 +111,8 @@ def redrive(
         return await remote.dead_letters.redrive(body)
 
     told = ask(url, work)
-    how = "would be sent back" if dry_run else f"are sent back by redrive {told['redriveId']}"
+    are = "is" if told["matched"] == 1 else "are"
+    how = "would be sent back" if dry_run else f"{are} sent back by redrive {told['redriveId']}"
     _print_count(told, how, as_json=as_json)
 
 
@@ -160,7 +162,7 @@ def discard(
     as_json: Json = False,
 ) -> None:
     """Give dead letters up; they become CANCELLED."""
-    body = _chosen(ids, Where(type=type_name, lane=lane, failure_kind=kind, tag=tag))
+    body = _chosen(ids, Where(type=type_name, lane=lane, failure_kind=_kind(kind), tag=tag))
     body["reason"] = reason
 
     async def work(remote: Remote) -> Any:
@@ -174,6 +176,13 @@ def _chosen(ids: list[str] | None, where: Where) -> dict[str, Any]:
     if bool(ids) == bool(conditions):
         raise Usage("Name the dead letters by their ids, or choose them by --type, --kind or such.")
     return {"taskIds": ids} if ids else {"filter": conditions}
+
+
+def _kind(given: str | None) -> str | None:
+    if given is None or given.upper() in set(FailureKind):
+        return given and given.upper()
+    there = ", ".join(FailureKind)
+    raise Usage(f'There is no failure kind "{given}"; there are: {there}.')
 
 
 def _corrected(given: str) -> Any:
@@ -198,10 +207,10 @@ def _groups(where: Where, by: str, url: str | None, *, as_json: bool) -> None:
     if as_json:
         print_json({"items": groups, "next": None})
         return
-    rows = [
-        (each["failureKind"], each["type"], each["count"], age(each["oldest"])) for each in groups
-    ]
-    show_rows(_GROUPS, rows, "No dead letters.")
+    keys = [key for key in _KEYS if key in by.split(",")]
+    names = (*(_KEYS[key] for key in keys), "COUNT", "OLDEST")
+    rows = [(*(each[key] for key in keys), each["count"], age(each["oldest"])) for each in groups]
+    show_rows(Columns(names, narrow=names[:-1]), rows, "No dead letters.")
 
 
 def _row(letter: "DeadLetter") -> Sequence[object]:

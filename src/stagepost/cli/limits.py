@@ -10,7 +10,7 @@ from stagepost.cli.exits import Usage
 from stagepost.cli.listing import show_rows
 from stagepost.cli.output import console, print_json
 from stagepost.cli.rows import Columns
-from stagepost.limit import Limit
+from stagepost.limit import DEFAULT_WINDOW, Limit
 from stagepost.remote import Remote
 
 if TYPE_CHECKING:
@@ -108,8 +108,7 @@ def _row(limit: "SharedLimit") -> Sequence[object]:
 
 
 def _allows(limit: "SharedLimit") -> str:
-    words = Limit(
-        limit["name"], limit["units"], limit["windowSeconds"], None, limit["atOnce"]
-    ).words
+    window = limit["windowSeconds"] or DEFAULT_WINDOW
+    words = Limit(limit["name"], limit["units"], window, None, limit["atOnce"]).words
     burst = limit["burst"]
     return words if burst is None else f"{words}, {burst} of them in a burst"

@@ -24,6 +24,9 @@ class Picture:
 
 
 def _status(picture: Picture, data: Mapping[str, Any]) -> Picture:
+    if data.get("final"):
+        # Its end event follows, and says more.
+        return replace(picture, percent=data["progress"], message="")
     step = data.get("currentStep")
     status, wait = str(data["status"]), waiting_text(data.get("waitingFor"))
     message = failed_text(data) if status == "FAILED" else wait or step or status.lower()

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _ITEM: Final = re.compile(r"\[[^\]]*\]")
 _MOST_ITEMS: Final = 5  # steps of one map that are listed one by one
+_ENDLESS: Final = frozenset({"signal", "worker", "paused", "limit", "child", "budget"})
+"""Waits of which nobody can say when they end."""
 _MOST_SHOWN: Final = 2_000  # characters of an input or a result
 
 
@@ -58,14 +60,16 @@ def _facts(task: "WholeTask", end: Mapping[str, Any] | None) -> Table:
         ("task", task["taskId"]),
         ("type", task["type"]),
         ("status", status_text(task["status"])),
-        ("progress", f"{task['progress']}%  {cleaned(task['currentStep'])}"),
+        ("progress", _progress(task)),
         ("lane", task["lane"]),
         ("attempt", f"{task['attempt']} of {task['maxAttempts']}"),
         ("owner", f"{task['tenant']} / {task['user']}"),
         ("tags", ", ".join(task["tags"])),
         ("waiting", waiting_text(task["waitingFor"])),
+        ("its tasks", _children(task)),
+        ("parent", task["parentId"]),
         ("queue position", task["queuePosition"]),
-        ("estimate", _estimate(task["estimatedSeconds"])),
+        ("estimate", _estimate(task)),
         ("created", _moment(task["createdAt"])),
         ("started", _moment(task["startedAt"])),
         ("ended", _moment(task["completedAt"])),
@@ -82,9 +86,25 @@ def _facts(task: "WholeTask", end: Mapping[str, Any] | None) -> Table:
     return table(("", ""), told, head=False)
 
 
-def _estimate(seconds: int | None) -> str:
+def _progress(task: "WholeTask") -> str:
+    # What was said last is of no use beside how it ended.
+    step = "" if task["final"] else cleaned(task["currentStep"])
+    return f"{task['progress']}%  {step}".rstrip()
+
+
+def _children(task: "WholeTask") -> str:
+    wait = task["waitingFor"]
+    if task["type"] != "batch" and (wait is None or wait["kind"] != "child"):
+        return ""
+    return f"stagepost batches show {task['taskId']}"
+
+
+def _estimate(task: "WholeTask") -> str:
+    seconds, wait = task["estimatedSeconds"], task["waitingFor"]
     if seconds is None:
         return ""
+    if wait is not None and wait["kind"] in _ENDLESS:
+        return f"about {duration(round(seconds))} of work after that" if seconds > 0 else ""
     return f"done in about {duration(round(seconds))}" if seconds > 0 else "done in a moment"
 
 

@@ -47,7 +47,7 @@ def lanes(context: typer.Context, url: Url = None, as_json: Json = False) -> Non
     if as_json:
         print_json({"items": found, "next": None})
         return
-    columns = ("LANE", "QUEUED", "RUNNING", "OLDEST", "IN/MIN", "OUT/MIN", "EMPTY IN", "")
+    columns = ("LANE", "QUEUED", "RUNNING", "WEIGHT", "OLDEST", "IN/MIN", "OUT/MIN", "EMPTY IN", "")
     show(table(columns, map(_lane, found)))
 
 
@@ -56,6 +56,7 @@ def _lane(lane: "Lane") -> Sequence[object]:
         lane["name"],
         lane["queued"],
         lane["running"],
+        lane["weight"],
         duration(lane["oldestQueuedSeconds"]),
         lane["arrivalsPerMinute"],
         lane["completionsPerMinute"],

@@ -16,7 +16,7 @@ from stagepost.retry import seconds
 from stagepost.schedule import Misfire, Overlap
 
 if TYPE_CHECKING:
-    from stagepost.web.schedule_shapes import ScheduleItem
+    from stagepost.web.schedule_shapes import Backfilled, ScheduleItem
 
 schedules_app = typer.Typer(
     no_args_is_help=True, help="Submit tasks again and again: by cron, at an interval, or once."
@@ -131,7 +131,7 @@ def resume(schedule_id: ScheduleId, url: Url = None, as_json: Json = False) -> N
 
 @schedules_app.command()
 def delete(schedule_id: ScheduleId, url: Url = None, as_json: Json = False) -> None:
-    """End a schedule; tasks that it has submitted go on."""
+    """End a schedule; tasks that it has submitted go on, runs that wait are dropped."""
     ask(url, lambda remote: remote.schedules.remove(schedule_id))
     if as_json:
         print_json({"scheduleId": schedule_id, "deleted": True})
@@ -152,11 +152,17 @@ def backfill(
     if start is None or end is None:
         raise Usage("Say which range: --from INSTANT --to INSTANT.")
     begin, stop = start, end
-    made = ask(url, lambda remote: remote.schedules.backfill(schedule_id, begin, stop))
+
+    async def work(remote: Remote) -> tuple["Backfilled", bool]:
+        made = await remote.schedules.backfill(schedule_id, begin, stop)
+        paused = not as_json and (await remote.schedules.show(schedule_id))["paused"]
+        return made, paused
+
+    made, paused = ask(url, work)
     if as_json:
         print_json(made)
     else:
-        console().print(f"{made['matched']} runs are made up")
+        console().print(_made_up(made["matched"], paused=paused))
 
 
 @schedules_app.command()
@@ -178,6 +184,20 @@ def preview(
         print_json(page)
     else:
         show_rows(_RUNS, [_run(each, timezone) for each in page["items"]], "No runs.")
+        # Without an end there are always more.
+        if end is not None and page["next"] is not None:
+            more = f"there are more: --limit N up to 200, or --from {page['next']}"
+            console(err=True).print(more, soft_wrap=True)
+
+
+def _made_up(many: int, *, paused: bool) -> str:
+    if paused and many:
+        return f"{_waiting(many)}; the schedule is paused, and nothing starts until it is resumed"
+    return f"{many} run is made up" if many == 1 else f"{many} runs are made up"
+
+
+def _waiting(many: int) -> str:
+    return f"{many} run waits" if many == 1 else f"{many} runs wait"
 
 
 def _timing(cron: str | None, every: str | None, at: str | None) -> dict[str, Any]:
@@ -250,12 +270,9 @@ def _when(schedule: "ScheduleItem") -> str:
 
 
 def _state(schedule: "ScheduleItem") -> str:
-    if schedule["paused"]:
-        return "paused"
-    if not schedule["nextRuns"]:
-        return "over"
+    word = "paused" if schedule["paused"] else "active" if schedule["nextRuns"] else "over"
     waiting = schedule["waitingRuns"]
-    return f"active, {waiting} runs wait" if waiting else "active"
+    return f"{word}, {_waiting(waiting)}" if waiting else word
 
 
 def _row(schedule: "ScheduleItem") -> Sequence[object]:

@@ -26,7 +26,7 @@ def waiting_text(wait: Mapping[str, Any] | None) -> str:
         case "signal":
             return f'waits for the signal "{name}"' + (f" until {moment(until)}" if until else "")
         case "child":
-            return f"waits for its task {name}{then}"
+            return f"waits for what it has started: {name}{then}"
         case "paused":
             return f"{name} is paused{then}"
         case kind:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx
 
 from stagepost.remote.dead_letters import RemoteDeadLetters
-from stagepost.remote.errors import Unreachable, no_answer, refusal
+from stagepost.remote.errors import Full, Unreachable, no_answer, refusal
 from stagepost.remote.files import (
     FileField,
     FilePart,
@@ -103,6 +103,9 @@ class Remote:
                 accepted: Accepted = await self._transport.json(
                     replace(call, make_body=lambda: _body(value, parts))
                 )
+        except Full:
+            # An earlier try that was accepted would have been found by its key.
+            raise
         except Unreachable as error:
             if isinstance(error.__cause__, httpx.ConnectError):
                 raise

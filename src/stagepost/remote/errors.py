@@ -1,5 +1,6 @@
 """What can go wrong between a client and a server, each as one sentence with the remedy."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from stagepost.errors import Retryable, Terminal
 
 _PROBLEM: Final = "application/problem+json"
 _URN: Final = "urn:stagepost:problem:"
+_LINE: Final = re.compile(r"Line \d+ ")
 _MOST_FAULTS: Final = 3  # named in the sentence; the others are counted
 BUSY: Final = frozenset({429, 502, 503, 504})
 """Statuses that the same request may not meet again in a moment."""
@@ -17,6 +19,10 @@ BUSY: Final = frozenset({429, 502, 503, 504})
 
 class Unreachable(Retryable):
     """No server answered, or it could not do it now."""
+
+
+class Full(Unreachable):
+    """The server has room for it later, and kept nothing of it."""
 
 
 class Refused(Terminal):
@@ -52,7 +58,8 @@ def refusal(url: str, response: httpx.Response) -> Refused | Unreachable:
         )
     detail = " ".join(str(problem.get("detail") or problem.get("title") or status).split())
     if status in BUSY:
-        return Unreachable(f"The server at {url} can't do it now: {detail}")
+        told = f"The server at {url} can't do it now: {detail}"
+        return Full(told) if status == httpx.codes.TOO_MANY_REQUESTS else Unreachable(told)
     if status == httpx.codes.UNAUTHORIZED:
         detail += " Set it as STAGEPOST_API_KEY."
     kind = str(problem.get("type", "")).removeprefix(_URN)
@@ -74,13 +81,15 @@ def _with_faults(detail: str, errors: Any) -> str:
     if not faults or [fault.get("detail") for fault in faults] == [detail]:
         return detail
     more = len(faults) - _MOST_FAULTS
-    told = [_fault(fault) for fault in faults[:_MOST_FAULTS]]
+    # The sentence names the line already, and counts as people do.
+    skipped = 1 if _LINE.match(detail) else 0
+    told = [_fault(fault, skipped) for fault in faults[:_MOST_FAULTS]]
     return f"{detail} ({'; '.join([*told, *([f'and {more} more'] if more > 0 else [])])})"
 
 
-def _fault(fault: Mapping[str, Any]) -> str:
+def _fault(fault: Mapping[str, Any], skipped: int) -> str:
     place = fault.get("pointer") or fault.get("parameter") or fault.get("header") or ""
-    name = str(place).removeprefix("#/").replace("/", ".")
+    name = ".".join(str(place).removeprefix("#/").split("/")[skipped:])
     detail = " ".join(str(fault.get("detail", "")).split())
     return f"{name}: {detail}" if name else detail
 

@@ -70,6 +70,11 @@ def other_content() -> IdempotencyMismatch:
 
 def tenant_full(limit: int) -> TenantFull:
     """The refusal of a task for which its tenant has no room."""
+    if not limit:
+        return TenantFull(
+            "The tenant may submit no task now: its quota is 0. An admin of the server changes it "
+            "with `stagepost quotas TENANT --max-queued N`."
+        )
     return TenantFull(
         f"The tenant has {limit} tasks that wait to start, as many as it may have; try again when "
         "some have started."

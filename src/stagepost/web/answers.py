@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import isclass
 from typing import Annotated, Any, TypeVar, get_args
 
 import orjson
@@ -16,9 +17,11 @@ from pydantic import (
     field_validator,
 )
 from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails
 from starlette.requests import Request
 from starlette.responses import Response
 
+from stagepost.closed import UNKNOWN_FIELD, no_such_field
 from stagepost.web.exchange import Identity, exchange_of
 from stagepost.web.keepable import check_text
 from stagepost.web.options import parse_instant
@@ -111,10 +114,33 @@ def validated(model: type[Model], value: Any) -> Model:
         return model.model_validate(value)
     except ValidationError as error:
         faults = [
-            {"detail": sentence(fault["msg"]), "pointer": pointer(fault["loc"])}
+            {"detail": _fault(model, fault), "pointer": pointer(fault["loc"])}
             for fault in error.errors(include_url=False)
         ]
         raise Problem(Kind.VALIDATION, "The body is not valid.", faults=faults) from error
+
+
+def _fault(model: type[BaseModel], fault: ErrorDetails) -> str:
+    if fault["type"] not in UNKNOWN_FIELD:
+        return sentence(fault["msg"])
+    inner: type[BaseModel] | None = model
+    for name in fault["loc"][:-1]:
+        inner = None if inner is None else _model_at(inner, name)
+    return "There is no such field." if inner is None else no_such_field(_aliases(inner))
+
+
+def _aliases(model: type[BaseModel]) -> Sequence[str]:
+    return [about.alias or name for name, about in model.model_fields.items()]
+
+
+def _model_at(model: type[BaseModel], alias: str | int) -> type[BaseModel] | None:
+    """The model of a field, where it has one and no other."""
+    for name, about in model.model_fields.items():
+        if alias == (about.alias or name):
+            kinds = get_args(about.annotation) or (about.annotation,)
+            found = [each for each in kinds if isclass(each) and issubclass(each, BaseModel)]
+            return found[0] if len(found) == 1 else None
+    return None
 
 
 def sliced(

@@ -13,7 +13,6 @@ from starlette.responses import Response
 from stagepost.batch import ChildRecord
 from stagepost.options import Options
 from stagepost.records import Idempotency, Submitted
-from stagepost.task_type import TaskType
 from stagepost.web import shapes
 from stagepost.web.answers import (
     Operation,
@@ -137,7 +136,16 @@ class BatchRoutes:
             options=Options(trace_id=exchange.trace_id, idempotency=idempotency),
             uploads=[record],
         )
-        return _accepted(submitted, self._parts.app.get(_TYPE), record.size, inputs.count)
+        return await self._accepted(submitted, record.size, inputs.count)
+
+    async def _accepted(self, submitted: Submitted, size: int, count: int) -> Response:
+        """The answer to a submit of `count` inputs, which are kept as a file of `size` bytes."""
+        lane = submitted.lane or self._parts.app.get(_TYPE).lane
+        left = await self._reader.outlook.at_submit(_TYPE, lane, size, 0)
+        body = orjson.loads(shapes.accepted(submitted, _TYPE, lane, left))
+        location = {"Location": shapes.task_url(submitted.task_id)}
+        status = 200 if submitted.replayed else 202
+        return answer({**body, "count": count}, status, location)
 
     async def get(
         self, request: Request, task_id: str, query: Annotated[Page, Query()]
@@ -187,10 +195,3 @@ def _position(after: str | None) -> tuple[int, int]:
     if not known or int(place) > _LAST_PLACE:
         raise Problem(Kind.BAD_REQUEST, "after is the `next` of the page before.")
     return int(number), int(place)
-
-
-def _accepted(submitted: Submitted, task_type: TaskType, size: int, count: int) -> Response:
-    body = orjson.loads(shapes.accepted(submitted, task_type.name, task_type.lane, size))
-    location = {"Location": shapes.task_url(submitted.task_id)}
-    status = 200 if submitted.replayed else 202
-    return answer({**body, "count": count}, status, location)

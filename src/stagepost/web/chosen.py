@@ -4,6 +4,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
+from stagepost.failure import FailureKind
 from stagepost.records import Filter
 from stagepost.task import Status
 from stagepost.web.answers import Instant, Strict
@@ -23,7 +24,7 @@ class Conditions(Strict):
     lane: str | None = Field(default=None, max_length=63)
     tag: str | None = Field(default=None, max_length=64)
     user: str | None = Field(default=None, max_length=128)
-    failure_kind: str | None = Field(default=None, max_length=63)
+    failure_kind: FailureKind | None = None
     created_after: Instant | None = None
     created_before: Instant | None = None
 
@@ -35,7 +36,7 @@ class Conditions(Strict):
             lane=self.lane,
             tag=self.tag,
             user=self.user,
-            failure_kind=self.failure_kind,
+            failure_kind=None if self.failure_kind is None else self.failure_kind.value,
             created_after=self.created_after,
             created_before=self.created_before,
             after=after,

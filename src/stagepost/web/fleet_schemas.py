@@ -28,11 +28,12 @@ class SharedLimit(TypedDict):
 
     `used` are the units of the window that ends now, `held` those that count at once, `waiting` who
     has a place in line. `source` says where it was set; `burst` how many of the units go at once.
+    `units` and `windowSeconds` are null where only `atOnce` counts.
     """
 
     name: str
     units: int | None
-    windowSeconds: float
+    windowSeconds: float | None
     burst: int | None
     atOnce: int | None
     source: Literal["settings", "api"]

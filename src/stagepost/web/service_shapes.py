@@ -68,7 +68,7 @@ def shared_limit(
     return {
         "name": limit.name,
         "units": limit.units,
-        "windowSeconds": limit.window,
+        "windowSeconds": None if limit.units is None else limit.window,
         "burst": limit.burst,
         "atOnce": limit.at_once,
         "source": source,

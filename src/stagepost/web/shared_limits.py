@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from stagepost.errors import Conflict
 from stagepost.limit import (
+    DEFAULT_WINDOW,
     LONGEST_WINDOW,
     MOST_AT_ONCE,
     MOST_UNITS,
@@ -29,10 +30,10 @@ _ONE = "/api/v1/limits/{name:path}"
 
 
 class LimitBody(Strict):
-    """A limit: `units` in any window, `atOnce` at the same time, or both."""
+    """A limit: `units` in any window (of 60 s, if none is named), `atOnce` at a time, or both."""
 
     units: int | None = Field(default=None, ge=1, le=MOST_UNITS)
-    window_seconds: float = Field(default=60.0, ge=SHORTEST_WINDOW, le=LONGEST_WINDOW)
+    window_seconds: float | None = Field(default=None, ge=SHORTEST_WINDOW, le=LONGEST_WINDOW)
     burst: int | None = Field(default=None, ge=1, le=MOST_UNITS)
     at_once: int | None = Field(default=None, ge=1, le=MOST_AT_ONCE)
 
@@ -76,7 +77,8 @@ class SharedLimitRoutes:
         """Set a limit. It holds in every process within about a second."""
         body = validated(LimitBody, await read_json(request, self._parts.settings.limits))
         try:
-            limit = Limit(name, body.units, body.window_seconds, body.burst, body.at_once)
+            window = body.window_seconds or DEFAULT_WINDOW
+            limit = Limit(name, body.units, window, body.burst, body.at_once)
         except ValueError as error:
             raise invalid(str(error), pointer="#") from error
         new = await self._parts.store.limits.put(limit)

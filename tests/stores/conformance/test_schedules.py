@@ -191,6 +191,17 @@ async def test_what_was_missed_is_made_up_as_the_policy_says(
     assert now.next_at == last + MINUTE
 
 
+async def test_each_instant_of_the_last_seconds_is_on_time(world: World) -> None:
+    schedule = await begin(world, every=3, overlap=Overlap.QUEUE)
+    world.clock.advance(7.6)
+    planned = []
+    for _ in range(4):
+        planned += [run.planned_at for run in await look(world)]
+        await finish_all(world)
+    assert planned == [schedule.created_at + 3_000, schedule.created_at + 6_000]
+    assert (await again(world, schedule)).skipped_at is None
+
+
 async def test_what_is_made_up_keeps_no_live_run_back(world: World) -> None:
     schedule = await begin(world, misfire=Misfire.ALL)
     world.clock.advance(630)
