@@ -9,6 +9,7 @@ import pytest
 from stagepost.errors import IdempotencyMismatch, NotFound, TenantFull
 from stagepost.quota import Backlog, Quota
 from stagepost.records import Filter, Idempotency, Scope, Submitted
+from stagepost.retention import Erasure
 from stagepost.task import Status
 from support.tasks import failed, succeeded
 from support.world import EVERYBODY, Opener, World, a_world, new_task, refused
@@ -119,6 +120,46 @@ async def test_an_earlier_task_is_answered_though_there_is_no_room(world: World)
     for changes in ({"idempotency": KEY}, {"unique_key": "a"}):
         again = await world.store.submit(new_task(**changes))
         assert (again.task_id, again.replayed) == (first.task_id, True)
+
+
+@pytest.mark.parametrize("erased", [True, False], ids=["erased", "pruned"])
+async def test_what_is_not_kept_leaves_the_room_that_there_is(
+    world: World, *, erased: bool
+) -> None:
+    await limited(world, 3)
+    retention = world.store.retention
+    ids = [await world.submit(delay=60.0) for _ in range(3)]
+    for task_id in ids[:2]:
+        await world.cancel(task_id)
+        if erased:
+            seq = (await world.task(task_id)).seq
+            await retention.erase(task_id, EVERYBODY, Erasure("eve", seq, "hash"))
+    if not erased:
+        assert (await retention.prune_tasks("", older_than=0.0, limit=10)).changed == 2
+    for _ in range(2):
+        await world.submit()
+    await refused(world.submit(), TenantFull)
+    await world.claim()
+    await world.submit()
+    await refused(world.submit(), TenantFull)
+
+
+async def test_what_is_erased_while_others_come_is_counted_once(world: World) -> None:
+    await limited(world, 20)
+    ids = [await world.submit(delay=60.0) for _ in range(20)]
+    for task_id in ids:
+        await world.cancel(task_id)
+    erasures = [
+        world.store.retention.erase(each, EVERYBODY, Erasure("eve", 1, "hash")) for each in ids
+    ]
+    submits = [world.store.submit(new_task(tags=("a",))) for _ in range(20)]
+    answers = await asyncio.gather(*submits, *erasures)
+    assert len(answers) == 40
+    await refused(world.submit(), TenantFull)
+    assert len(await world.claim(3)) == 3
+    for _ in range(3):
+        await world.submit()
+    await refused(world.submit(), TenantFull)
 
 
 async def test_quotas_change_while_it_runs(world: World) -> None:

@@ -4,9 +4,11 @@ import pytest
 
 from stagepost.errors import Conflict, Gone, NotFound
 from stagepost.outcome import Cancelled, Outcome
+from stagepost.quota import Quota
 from stagepost.records import Filter, Idempotency, Resume, Scope, UploadRecord
 from stagepost.retention import Erasure, Page, Tombstone
 from stagepost.task import Status
+from support.contents import Contents, holding
 from support.fences import artifact
 from support.tasks import failed, succeeded, waiting
 from support.world import ASKED, DAY, EVERYBODY, World, checkpoint, new_id, new_task, refused
@@ -183,6 +185,22 @@ async def test_an_erased_task_leaves_its_hashes(world: World, outcome: Outcome) 
     assert "was erased on" in str(await refused(world.view(task_id), Gone))
     await world.reopen()
     assert await world.store.retention.tombstone(task_id, EVERYBODY) == stone
+
+
+async def test_of_an_erased_task_nothing_but_its_tombstone_names_it(
+    world: World, contents: Contents
+) -> None:
+    await world.store.quotas.set(Quota("acme", 5))
+    task_id = await full(world, succeeded())
+    later = await world.submit(delay=60.0, unique_key="a", concurrency_key="k")
+    await world.cancel(later)
+    await world.store.quotas.unset("acme")
+    for each in (task_id, later):
+        assert "backlog" in await holding(contents, each)
+        wish = Erasure("eve", (await world.task(each)).seq, "hash")
+        _, blobs = await world.store.retention.erase(each, EVERYBODY, wish)
+        await world.store.retention.forget_blobs(blobs, older_than=DAY)
+        assert await holding(contents, each) == {"tombstones"}
 
 
 async def test_to_erase_again_answers_the_same(world: World) -> None:

@@ -3,12 +3,13 @@
 A task that is accepted for a tenant with a quota gets a row in `backlog`. Nobody takes it out when
 the task starts, which would cost every claim: rows of tasks that have started are found and taken
 out only when a tenant has no room left, a page from the front, where the oldest wait, and one page
-further on each time. Whoever counts a tenant's backlog has its row of `backlogs` locked, so that
-many processes keep one quota together.
+further on each time; the others go with their tasks. Whoever counts a tenant's backlog has its row
+of `backlogs` locked, so that many processes keep one quota together.
 """
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Final
 
 from stagepost.records import NewTask
@@ -53,6 +54,17 @@ WITH added AS (
 UPDATE backlogs AS b SET waiting = b.waiting + a.number
 FROM (SELECT tenant, count(*) AS number FROM added GROUP BY tenant) AS a
 WHERE b.tenant = a.tenant"""
+
+_KNOWN: Final = """
+SELECT DISTINCT tenant FROM unnest($1::text[], $2::uuid[]) AS g (tenant, task_id)
+JOIN backlog AS b USING (tenant, task_id)"""
+_FORGET: Final = """
+WITH gone AS (
+    DELETE FROM backlog AS b USING unnest($1::text[], $2::uuid[]) AS g (tenant, task_id)
+    WHERE b.tenant = g.tenant AND b.task_id = g.task_id RETURNING b.tenant
+)
+UPDATE backlogs AS b SET waiting = b.waiting - g.number
+FROM (SELECT tenant, count(*) AS number FROM gone GROUP BY tenant) AS g WHERE b.tenant = g.tenant"""
 
 _ALL: Final = "SELECT tenant, max_queued FROM tenant_quotas"
 
@@ -115,6 +127,15 @@ async def ask(tx: Transaction, batch: Batch, limits: Limits) -> None:
         columns = [new.tenant for new in accepted], [new.id for new in accepted]
         await tx.connection.execute(_ADD, *columns)
     batch.answer(refused)
+
+
+async def forget(tx: Transaction, gone: Sequence[tuple[str, str]]) -> None:
+    """These (tenant, task) are not kept any more."""
+    columns = [tenant for tenant, _ in gone], [task_id for _, task_id in gone]
+    tenants = sorted(row[0] for row in await tx.connection.fetch(_KNOWN, *columns))
+    if tenants:
+        await tx.connection.fetch(_LOCK, tenants)
+        await tx.connection.execute(_FORGET, *columns)
 
 
 async def _rooms(tx: Transaction, wanted: Counter[str], limits: Limits) -> dict[str, int]:

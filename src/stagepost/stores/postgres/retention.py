@@ -10,7 +10,7 @@ from stagepost.records import Scope
 from stagepost.retention import HASHES_MOST, Erasure, Hashes, Page, Tombstone
 from stagepost.stores import tombstones
 from stagepost.stores.accepting import IDEMPOTENCY_KEPT
-from stagepost.stores.postgres import changes, corrected, looking, reading, uses
+from stagepost.stores.postgres import changes, corrected, looking, quotas, reading, uses
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.rows import MS, TASK_COLUMNS, known, task_of
@@ -59,6 +59,8 @@ _BURY: Final = """
 INSERT INTO tombstones (task_id, tenant, "user", at, by, hashes, status)
 SELECT id, tenant, "user", $2::bigint, $3::text, $4::text, status FROM tasks
 WHERE id = ANY($1::uuid[])"""
+
+_DELETE: Final = "DELETE FROM tasks WHERE id = ANY($1::uuid[]) RETURNING tenant, id"
 
 _OLD_STONES: Final = f"""
 WITH gone AS (
@@ -241,7 +243,8 @@ async def _take(
             await tx.connection.execute(
                 f"DELETE FROM {table} WHERE {column} = ANY($1::uuid[])", ids
             )
-    await tx.connection.execute("DELETE FROM tasks WHERE id = ANY($1::uuid[])", ids)
+    gone = await tx.connection.fetch(_DELETE, ids)
+    await quotas.forget(tx, [(row[0], str(row[1])) for row in gone])
     return freed
 
 

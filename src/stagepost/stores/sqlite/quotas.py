@@ -3,7 +3,7 @@
 A task that is accepted for a tenant with a quota gets a row in `backlog`. Nobody takes it out when
 the task starts, which would cost every claim: rows of tasks that have started are found and taken
 out only when a tenant has no room left, a page from the front, where the oldest wait, and one page
-further on each time.
+further on each time; the others go with their tasks.
 """
 
 from collections import Counter
@@ -44,6 +44,11 @@ INSERT INTO backlogs VALUES (?1, ?2, '')
 ON CONFLICT (tenant) DO UPDATE SET waiting = waiting + ?2"""
 _NOTE_CLEAN: Final = """
 UPDATE backlogs SET waiting = waiting - ?2, looked_up_to = ?3 WHERE tenant = ?1"""
+
+_FORGET: Final = """
+DELETE FROM backlog WHERE (tenant, task_id) IN (
+    SELECT tenant, id FROM tasks WHERE id IN (SELECT value FROM json_each(?))) RETURNING tenant"""
+_NOTE_FORGOTTEN: Final = "UPDATE backlogs SET waiting = waiting - ?2 WHERE tenant = ?1"
 
 _SET: Final = """
 INSERT OR REPLACE INTO tenant_quotas SELECT ?1, ?2
@@ -106,6 +111,12 @@ def rooms_for(tx: Transaction, news: Sequence[NewTask], default: int | None) -> 
     limits = {tenant: own.get(tenant, default) for tenant in wanted}
     limited = {tenant: limit for tenant, limit in limits.items() if limit is not None}
     return Rooms(tx, limited, wanted) if limited else None
+
+
+def forget(tx: Transaction, task_ids: Sequence[str]) -> None:
+    """These tasks are about to be taken away."""
+    for row in Counter(tx.column(_FORGET, (json(list(task_ids)),))).items():
+        tx.execute(_NOTE_FORGOTTEN, row)
 
 
 def set_quotas(tx: Transaction, arguments: list[Quota]) -> Sequence[Conflict | None]:

@@ -12,7 +12,7 @@ from stagepost.retention import HASHES_MOST, Erasure, Hashes, Page, Tombstone
 from stagepost.stores import tombstones
 from stagepost.stores.accepting import IDEMPOTENCY_KEPT
 from stagepost.stores.rows import json
-from stagepost.stores.sqlite import changes, corrected, reading, uses
+from stagepost.stores.sqlite import changes, corrected, quotas, reading, uses
 from stagepost.stores.sqlite.intents import Kind
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.transaction import Transaction
@@ -220,6 +220,7 @@ def _take(
     """Bury tasks; answers the blobs to which nothing refers any more since that instant."""
     rows = json(ids)
     freed = tx.column(_LET_GO, (rows, since)) + uses.release(tx, ids, since)
+    quotas.forget(tx, ids)
     tx.execute(_BURY, (rows, tx.now, by, hashes))
     for table, column in tombstones.OWNED.items():
         tx.execute(
