@@ -163,6 +163,45 @@ async def test_lines_need_a_type_and_json_takes_no_options(tmp_path: Path) -> No
         assert response.status_code == 404
 
 
+SIZES = [
+    # Of 600 KiB no two go together, of 400 KiB two do, and small ones by the hundred.
+    (600, 5, [1, 1, 1, 1, 1]),
+    (400, 5, [2, 2, 1]),
+    (0, 250, [100, 100, 50]),
+]
+
+
+@pytest.mark.parametrize(("kib", "many", "together"), SIZES)
+async def test_large_lines_are_parsed_a_few_at_a_time(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kib: int,
+    many: int,
+    together: list[int],
+) -> None:
+    pieces: list[bytes] = []
+
+    async with served(tmp_path) as (engine, client):
+        put = engine.blobs.put
+
+        async def seen(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+            async for chunk in chunks:
+                pieces.append(chunk)
+                yield chunk
+
+        async def noted(key: str, chunks: AsyncIterator[bytes], *, limit: int) -> Any:
+            return await put(key, seen(chunks), limit=limit)
+
+        monkeypatch.setattr(engine.blobs, "put", noted)
+        body = orjson.dumps({"n": 1, "log": "x" * (kib * 1024)}) + b"\n"
+        response = await client.post(
+            f"{API}/batches?type=double", content=body * many, headers=LINES
+        )
+        assert response.status_code == 202, response.text
+        assert [piece.count(b"\n") for piece in pieces if piece] == together
+        assert b"".join(pieces) == body * many
+
+
 async def test_the_same_key_and_content_is_one_batch(tmp_path: Path) -> None:
     async with served(tmp_path) as (_, client):
         headers = {**LINES, "Idempotency-Key": "once"}

@@ -16,15 +16,20 @@ from stagepost.web.exchange import Exchange
 from stagepost.web.limits import body_pieces, parse_json, too_large
 from stagepost.web.problems import Kind, Problem, pointer
 
-_TOGETHER: Final = 100  # inputs that are validated and written at once
+_TOGETHER: Final = 100  # inputs that are validated and written at once, and their bytes at most
+_BYTES_TOGETHER: Final = 1024 * 1024
 
 
 class Given(NamedTuple):
-    """An input, where it stands for a person, and where in the document."""
+    """An input, where it stands for a person, and where in the document.
+
+    `size` is what it adds in bytes to what is held: nothing, where a whole body is held anyway.
+    """
 
     value: Any
     name: str
     place: tuple[str | int, ...]
+    size: int = 0
 
 
 async def given(values: Sequence[Any]) -> AsyncIterator[Given]:
@@ -45,7 +50,7 @@ async def lines_of(exchange: Exchange, receive: Any, limits: Limits) -> AsyncIte
         except Problem as problem:
             told = problem.detail.replace("The body", "It")
             raise Problem(problem.kind, f"Line {number} can't be read. {told}") from problem
-        yield Given(value, f"Line {number}", (number - 1,))
+        yield Given(value, f"Line {number}", (number - 1,), len(line))
 
 
 async def _lines(exchange: Exchange, receive: Any, limits: Limits) -> AsyncIterator[bytes]:
@@ -78,19 +83,32 @@ class Inputs:
         self.count = 0
 
     async def checked(self) -> AsyncIterator[bytes]:
-        """Lines of JSON. Raises Problem at the first input that is not valid."""
+        """Lines of JSON. Raises Problem at the first input that is not valid.
+
+        JSON takes many times its text's memory, and all of a piece is looked at in one turn of the
+        event loop: so a piece is small, and nothing is left of it once it was given.
+        """
+        async for together in self._groups():
+            piece = await self._check(together)
+            together.clear()
+            yield piece
+
+    async def _groups(self) -> AsyncIterator[list[Given]]:
         together: list[Given] = []
+        size = 0
         async for value in self._values:
             self.count += 1
             if self.count > MOST_CHILDREN:
                 raise Problem(
                     Kind.TOO_LARGE, f"A batch has at most {MOST_CHILDREN:,} inputs; send several."
                 )
+            full = len(together) == _TOGETHER or size + value.size > _BYTES_TOGETHER
+            if together and full:
+                yield together
+                together, size = [], 0
             together.append(value)
-            if len(together) == _TOGETHER:
-                yield await self._check(together)
-                together = []
-        yield await self._check(together)
+            size += value.size
+        yield together
 
     async def _check(self, together: Sequence[Given]) -> bytes:
         uploads = await self._uploads(together)
