@@ -12,11 +12,11 @@ import asyncpg
 import pytest
 
 from stagepost.bus import Committed
-from stagepost.errors import Conflict, IdempotencyInProgress, TenantFull
+from stagepost.errors import Conflict, IdempotencyInProgress, StoreUnavailable, TenantFull
 from stagepost.quota import Quota
 from stagepost.records import Filter, Idempotency, Resume, Scope, Submitted
 from stagepost.store import Store
-from stagepost.stores.postgres import idempotency, submitting, unique
+from stagepost.stores.postgres import aside, idempotency, submitting, unique
 from stagepost.stores.postgres.quotas import Limits
 from stagepost.task import SETTLED, Status
 from support.postgres_worlds import PostgresWorlds
@@ -178,6 +178,113 @@ async def test_a_submit_waits_for_a_redrive_that_has_not_ended(
         async with asyncio.timeout(PATIENCE):
             answer = await waiting
     assert (answer.task_id, answer.status, answer.replayed) == (first, Status.QUEUED, True)
+
+
+async def hold_unique(connection: asyncpg.Connection, *keys: str) -> None:
+    """As a process does that stands still in the middle of a submit."""
+    await connection.execute("BEGIN")
+    locks = sorted(unique._lock_of(("acme", "review", key)) for key in keys)
+    await connection.execute(unique._LOCK, locks)
+
+
+async def test_a_unique_key_that_is_held_keeps_nobody_else_back(
+    world: World, postgres_worlds: PostgresWorlds
+) -> None:
+    async with beside(postgres_worlds, world) as other:
+        await hold_unique(other, "held")
+        waiting = await standing(world.store.submit(new_task(unique_key="held", idempotency=KEY)))
+        news = [
+            *(new_task(unique_key=f"key {n}") for n in range(300)),
+            *(new_task(unique_key="held", tenant=f"tenant {n}") for n in range(50)),
+            *(new_task(idempotency=KEY._replace(key=f"other {n}")) for n in range(50)),
+        ]
+        random.Random(3).shuffle(news)
+        async with asyncio.timeout(PATIENCE):
+            answers = await asyncio.gather(*map(world.store.submit, news))
+        assert not waiting.done()
+        assert {answer.task_id for answer in answers} == {new.id for new in news}
+        await other.execute("COMMIT")
+        async with asyncio.timeout(PATIENCE):
+            answer = await waiting
+    assert not answer.replayed
+    again = await world.store.submit(new_task(idempotency=KEY, unique_key="held"))
+    assert (again.task_id, again.replayed) == (answer.task_id, True)
+
+
+async def test_many_that_wait_for_one_key_get_the_same_task(
+    world: World, postgres_worlds: PostgresWorlds
+) -> None:
+    async with beside(postgres_worlds, world) as other:
+        await hold_unique(other, "a", "b")
+        waiting = [
+            await standing(asyncio.gather(*(world.store.submit(each) for each in news)))
+            for news in [[new_task(unique_key=key) for _ in range(40)] for key in ("a", "b")]
+        ]
+        await world.submit(unique_key="c")
+        await other.execute("ROLLBACK")
+        async with asyncio.timeout(PATIENCE):
+            found = [await each for each in waiting]
+    for answers in found:
+        assert len({answer.task_id for answer in answers}) == 1
+        assert sum(not answer.replayed for answer in answers) == 1
+
+
+async def test_after_its_patience_only_those_with_that_unique_key_are_refused(
+    world: World, postgres_worlds: PostgresWorlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aside, "PATIENCE", 0.3)
+    news = [new_task(unique_key="held", idempotency=KEY) for _ in range(3)]
+    others = [new_task(unique_key=f"key {n}") for n in range(12)]
+    async with beside(postgres_worlds, world) as other:
+        await hold_unique(other, "held")
+        answers = await asyncio.gather(
+            *(world.store.submit(each) for each in (*news, *others)), return_exceptions=True
+        )
+        assert {type(answer) for answer in answers[:3]} == {unique.UniqueKeyHeld}
+        assert all(isinstance(answer, Submitted) for answer in answers[3:])
+        await other.execute("ROLLBACK")
+    # Who was refused has used no key.
+    assert not (await world.store.submit(new_task(unique_key="held", idempotency=KEY))).replayed
+
+
+async def test_no_more_wait_for_held_keys_than_there_is_room_for(
+    world: World, postgres_worlds: PostgresWorlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aside, "_MOST", 2)
+    async with beside(postgres_worlds, world) as other:
+        await hold_unique(other, "a", "b")
+        waiting = [
+            await standing(world.store.submit(new_task(unique_key=key))) for key in ("a", "b")
+        ]
+        calls = [world.store.submit(new_task(unique_key="a")) for _ in range(8)]
+        answers = await asyncio.gather(
+            *(asyncio.wait_for(call, PATIENCE) for call in calls), return_exceptions=True
+        )
+        assert unique.UniqueKeyHeld in set(map(type, answers))
+        await other.execute("ROLLBACK")
+        async with asyncio.timeout(PATIENCE):
+            assert not any([(await each).replayed for each in waiting])
+
+
+async def test_a_store_that_closes_refuses_what_waits_for_a_key(
+    stores: list[Store], world: World, postgres_worlds: PostgresWorlds
+) -> None:
+    async with beside(postgres_worlds, world) as other:
+        await hold_unique(other, "held")
+        waiting = await standing(stores[1].submit(new_task(unique_key="held")))
+        async with asyncio.timeout(PATIENCE):
+            await stores[1].close()
+            await refused(waiting, StoreUnavailable)
+        await other.execute("ROLLBACK")
+    assert not (await world.store.submit(new_task(unique_key="held"))).replayed
+
+
+def test_of_one_batch_so_many_unique_keys_are_locked_and_no_more() -> None:
+    news = [new_task(unique_key=f"key {n}") for n in range(unique.MOST_LOCKS + 5)]
+    news.insert(0, new_task(idempotency=KEY))
+    assert submitting.seconds(news) == {id(new) for new in news[-5:]}
+    locks = {unique._lock_of(unique.key_of(new)) for new in news[1:]}
+    assert len(locks) == len(news) - 1, "keys share no lock"
 
 
 async def alive(world: World, key: str) -> list[str]:

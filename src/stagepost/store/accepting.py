@@ -22,8 +22,9 @@ class Accepting(Protocol):
         again for 24 h, whatever has become of it. A unique key belongs to a task until that is
         COMPLETED, CANCELLED or a dead letter. Raises IdempotencyMismatch when the earlier one had
         another fingerprint, IdempotencyInProgress when it is not known for 5 s whether it was
-        accepted, TenantFull when the tenant has no room left, and UploadSwept when one of its
-        uploads is not there any more.
+        accepted, StoreUnavailable when it is not known for 5 s who has the unique key, TenantFull
+        when the tenant has no room left, and UploadSwept when one of its uploads is not there any
+        more.
         """
         ...
 

@@ -21,6 +21,8 @@ class Intent:
     size: int = 0
     future: "asyncio.Future[Any] | None" = None
     """Where the caller awaits; None when nobody does."""
+    until: float = 0.0
+    """By the monotonic clock: how long it may be set aside; 0 before it was."""
 
     @property
     def abandoned(self) -> bool:

@@ -22,6 +22,7 @@ from stagepost.stores.postgres import (
 )
 from stagepost.stores.postgres.address import Address
 from stagepost.stores.postgres.answers import CLOSING, Answers, Intent, Results
+from stagepost.stores.postgres.aside import Aside
 from stagepost.stores.postgres.connections import Backend, Connections
 from stagepost.stores.postgres.doorbells import Doorbells
 from stagepost.stores.postgres.fenced import Kind, Write
@@ -75,7 +76,10 @@ class Engine:
         self.limits = Limits(max_queued)
         self._submits = Lane("submits", home, self._write_submits, answers)
         # Those with a key may have to wait for another process, and no other waits with them.
-        self._named = Lane("named submits", home, self._write_submits, answers, separate=_seconds)
+        self._aside = Aside(home, answers)
+        self._named = Lane(
+            "named submits", home, self._write_named, answers, separate=_seconds, aside=self._aside
+        )
         self._writes = Lane(
             "writes", home, self._write_writes, answers, separate=writing.second_ends
         )
@@ -163,6 +167,7 @@ class Engine:
         self.closing = True
         await self._claims.close()
         await self._telling.close()
+        self._aside.close()
         await asyncio.gather(self._submits.close(), self._named.close(), self._writes.close())
         await self._doorbells.close()
         await self._connections.close()
@@ -213,6 +218,9 @@ class Engine:
         )
         self._announce(transaction)
         return list(zip(batch, answers, strict=True))
+
+    async def _write_named(self, batch: list[Intent]) -> Results:
+        return self._aside.answered(await self._write_submits(batch))
 
     async def _write_writes(self, batch: list[Intent]) -> Results:
         writes = [intent.argument for intent in batch]

@@ -11,12 +11,13 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final
 
 from stagepost.errors import StagepostError, StoreUnavailable
 from stagepost.stores.postgres import refusals
 from stagepost.stores.postgres.answers import CLOSING, Answers, Bell, Intent, Results
+from stagepost.stores.postgres.aside import Aside
 
 _log = logging.getLogger("stagepost.store")
 
@@ -35,7 +36,8 @@ class Lane:
 
     `write` is given a batch in arrival order and answers a result for each intent; what it raises
     is the fault of one of them or, by `refusals.is_callers`, of nobody in particular.
-    `separate` picks the intents of a batch that have to wait for the next one.
+    `separate` picks the intents of a batch that have to wait for the next one; those that are
+    set `aside` come again.
     """
 
     def __init__(
@@ -46,10 +48,14 @@ class Lane:
         answers: Answers,
         *,
         separate: Callable[[list[Intent]], list[Intent]] | None = None,
+        aside: Aside | None = None,
     ) -> None:
         self._home = home
         self._write = write
         self._separate = separate
+        self._aside = aside
+        if aside is not None:
+            aside.send = self._again
         self._answers = answers
         self._waiting: deque[Intent] = deque()
         self._bytes = 0
@@ -86,6 +92,10 @@ class Lane:
     def send(self, argument: Any) -> None:
         """Queue an intent whose result nobody awaits; of the store's event loop only."""
         self._enqueue(Intent(argument), at_home=True)
+
+    def _again(self, intents: Iterable[Intent]) -> None:
+        for intent in intents:
+            self._enqueue(intent, at_home=True)
 
     def _enqueue(self, intent: Intent, *, at_home: bool) -> None:
         if intent.size > _SMALL:
@@ -132,6 +142,8 @@ class Lane:
 
     def _batch(self) -> list[Intent]:
         batch = self._take(_BATCH)
+        if self._aside is not None:
+            batch = self._aside.sift(batch)
         if self._separate is not None and len(batch) > 1:
             later = self._separate(batch)
             if later:

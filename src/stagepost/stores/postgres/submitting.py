@@ -55,14 +55,18 @@ def is_named(new: NewTask) -> bool:
 def seconds(news: Iterable[NewTask]) -> set[int]:
     """Which of some submits, by their `id()`, have a key that one before them has as well.
 
-    They have to wait until it is known what becomes of that one.
+    They have to wait until it is known what becomes of that one; and so have those with unique keys
+    beyond the first MOST_LOCKS.
     """
     seen: set[tuple[str, ...]] = set()
     later: set[int] = set()
+    locks = 0
     for new in news:
         names = _names(new)
-        if seen.isdisjoint(names):
+        locked = new.unique_key is not None
+        if seen.isdisjoint(names) and locks + locked <= unique.MOST_LOCKS:
             seen |= names
+            locks += locked
         else:
             later.add(id(new))
     return later
