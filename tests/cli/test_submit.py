@@ -215,16 +215,6 @@ def test_a_reader_that_goes_away_is_no_traceback(asked: Server, tmp_path: Path) 
     assert watching.wait(LONGEST) == 1
 
 
-def test_a_reader_that_goes_away_before_all_is_written_is_none(asked: Server) -> None:
-    reader, writer = os.pipe()
-    os.close(reader)
-    words = [STAGEPOST, "lanes", "--json", "--url", asked.url]
-    asking = subprocess.Popen(words, stdout=writer, stderr=subprocess.PIPE, env=environment())
-    os.close(writer)
-    _, said = asking.communicate(timeout=LONGEST)
-    assert (said, asking.returncode) == (b"", 1)
-
-
 def on_a_terminal(*words: str, **more: str) -> str:
     """What a person sees on a terminal."""
     ours, theirs = pty.openpty()

@@ -22,6 +22,22 @@ async def test_a_run_tells_all_that_the_handler_did() -> None:
     assert run.artifacts == {"words.txt": SavedFile("text/plain", b"a b")}
 
 
+async def test_a_batch_tells_its_last_message() -> None:
+    families = App()
+
+    @families.task("one")
+    async def one(_ctx: Context, number: int) -> int:
+        return number
+
+    @families.task("all")
+    async def every(ctx: Context, numbers: list[int]) -> list[int]:
+        return await ctx.batch("one", numbers, progress=(10, 90))
+
+    run = await run_task(families, "all", [1, 2, 3])
+    assert run.result == [1, 2, 3]
+    assert [(note.percent, note.message) for note in run.progress] == [(90, "3 of 3")]
+
+
 async def test_checkpoints_are_replayed() -> None:
     first = await run_task(app, "tell", {"words": ["a", "b"]})
     again = await run_task(

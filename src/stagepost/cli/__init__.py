@@ -1,6 +1,5 @@
 """The command line: one file for each group of commands."""
 
-import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -86,14 +85,7 @@ def _stagepost(
 
 def main() -> None:
     """The `stagepost` command."""
-    code = run(sys.argv[1:])
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read has gone. Nor must the interpreter, on its way out, find that out once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = Exit.ENDED_OTHERWISE
-    sys.exit(code)
+    sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:

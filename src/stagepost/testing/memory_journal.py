@@ -147,9 +147,10 @@ class MemoryJournal:
             child_id = str(uuid5(_FAMILY, f"{self._task_id} {children.path} {place}"))
             family.append(await self._run_child(child_id, place, children.type, text))
         failed = sum(child.status is not Status.COMPLETED for child in family)
+        low, high = children.progress or (None, None)
         batch = Batch(
             batch_id, "", children.path, children.type, len(family), children.last, 0, failed,
-            children.after,
+            children.after, low, high, children.message,
         )  # fmt: skip
         self._batches[children.path] = batch
         return batch
