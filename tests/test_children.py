@@ -7,6 +7,10 @@ import pytest
 
 from engine_kit.engine import ALL, finished, kinds, lines, reached, running
 from engine_kit.families import app
+from stagepost import children
+from stagepost.batch import Page
+from stagepost.child_pages import ChildPages
+from stagepost.journal import NewChildren
 from stagepost.records import Filter, Scope
 from stagepost.task import Status
 from stagepost.wiring import Engine
@@ -73,6 +77,27 @@ async def test_a_batch_of_several_pages_starts_each_child_once(tmp_path: Path) -
         found = await engine.client.result(view)
         assert [result for _, result, _ in found] == [2 * n for n in numbers]
     assert sorted(map(int, lines(log))) == numbers
+
+
+async def test_a_page_is_bounded_by_number_and_by_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+    page = ChildPages.page
+
+    async def seen(pages: ChildPages, tenant: str, asked: NewChildren) -> Page:
+        begun.append(asked.first)
+        return await page(pages, tenant, asked)
+
+    monkeypatch.setattr(ChildPages, "page", seen)
+    monkeypatch.setattr(children, "PAGE", 4)
+    # Two of {"log":"","n":0}, but not one and a larger one.
+    monkeypatch.setattr(children, "PAGE_BYTES", 35)
+    async with running(app, tmp_path) as engine:
+        numbers = [1, 2, 1_000_000, 4, 5, 6, 7, 8, 9, 10, 11]
+        assert await ended(engine, "many", numbers=numbers) == [2 * n for n in numbers]
+        # Every fourth begins one as well: a batch that was begun in pages of that many goes on.
+        assert begun == [0, 2, 3, 4, 6, 8, 10]
 
 
 async def test_children_are_waited_for_beside_steps(tmp_path: Path) -> None:

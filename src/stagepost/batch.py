@@ -18,6 +18,9 @@ MOST_BATCHES: Final = 1_000
 PAGE: Final = 1_000
 """Children that are made, cancelled or redriven in one transaction."""
 
+PAGE_BYTES: Final = 1024 * 1024
+"""Bytes of JSON in the inputs of children that are made in one transaction, if they are several."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewBatch:

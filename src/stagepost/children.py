@@ -8,7 +8,6 @@ import asyncio
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
 
 import orjson
@@ -16,7 +15,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 from stagepost import codec
-from stagepost.batch import PAGE, Batch, ChildRecord
+from stagepost.batch import PAGE, PAGE_BYTES, Batch, ChildRecord
 from stagepost.errors import CancelAsked, ChildFailed, CodeChanged
 from stagepost.flight import BranchWait, Flight
 from stagepost.gate import Gate
@@ -55,6 +54,13 @@ class Plan(NamedTuple):
     detached: bool = False
     progress: tuple[int, int] | None = None
     message: str = ""
+
+
+class _Value(NamedTuple):
+    """An input as it was given, and the bytes that stand for it in every process."""
+
+    given: Any
+    canonical: bytes
 
 
 class Children:
@@ -206,20 +212,29 @@ class Children:
         )
 
 
-def _pages(values: Iterable[Any]) -> Iterator[tuple[list[Any], bool]]:
-    """Pages of values, each with whether it is the last one."""
-    rest = iter(values)
-    page = list(islice(rest, PAGE))
-    while page:
-        following = list(islice(rest, PAGE))
-        yield page, not following
-        page = following
+def _pages(values: Iterable[Any]) -> Iterator[tuple[list[_Value], bool]]:
+    """Pages of values, each with whether it is the last one.
+
+    A page is checked and made in one turn, from texts that take many times their size when they are
+    parsed: so it is bounded by both. Where it ends depends on the values alone, for replays.
+    """
+    page: list[_Value] = []
+    size = 0
+    for number, given in enumerate(values):
+        value = _Value(given, _canonical(given))
+        if page and (number % PAGE == 0 or size + len(value.canonical) > PAGE_BYTES):
+            yield page, False
+            page, size = [], 0
+        page.append(value)
+        size += len(value.canonical)
+    if page:
+        yield page, True
 
 
-def _digest(before: str, page: Sequence[Any]) -> str:
+def _digest(before: str, page: Sequence[_Value]) -> str:
     chain = before
     for value in page:
-        chain = hashlib.sha256(chain.encode() + _canonical(value)).hexdigest()
+        chain = hashlib.sha256(chain.encode() + value.canonical).hexdigest()
     return chain
 
 
@@ -233,8 +248,8 @@ def _canonical(value: Any) -> bytes:
         return codec.digest([value], {}).encode()
 
 
-def _texts(name: str, page: Sequence[Any]) -> tuple[str, ...]:
-    return tuple(_text(name, value) for value in page)
+def _texts(name: str, page: Sequence[_Value]) -> tuple[str, ...]:
+    return tuple(_text(name, value.given) for value in page)
 
 
 def _text(name: str, value: Any) -> str:
