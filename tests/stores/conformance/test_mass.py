@@ -342,3 +342,15 @@ async def test_old_ones_are_forgotten(world: World) -> None:
     assert await mass.prune(older_than=100, limit=10) == 1
     await refused(mass.progress(of.id, of.kind, ACME), NotFound)
     await mass.progress(under_way.id, under_way.kind, ACME)
+
+
+async def test_a_key_goes_to_the_first_that_is_sent_back(world: World) -> None:
+    """As if each were sent back by itself, whatever its priority."""
+    sent = [
+        *await dead(world, concurrency_key="k"),
+        *await dead(world, concurrency_key="k", priority=5),
+    ]
+    await begin(world, change())
+    assert await statuses(world, sent) == [Status.QUEUED] * 2
+    views = [await world.view(task_id) for task_id in sent]
+    assert [view.blocked for view in views] == [False, True]

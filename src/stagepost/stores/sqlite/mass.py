@@ -11,7 +11,7 @@ from stagepost.mass import Advance, End, Found, Kind, MassChange, Progress, Stat
 from stagepost.records import Scope
 from stagepost.stores import masses
 from stagepost.stores.rows import json
-from stagepost.stores.sqlite import changes, people, reading
+from stagepost.stores.sqlite import changes, keyed, people, reading
 from stagepost.stores.sqlite.intents import Kind as Order
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.transaction import Transaction
@@ -270,6 +270,8 @@ def _change(tx: Transaction, change: MassChange, task_id: str) -> Task | Excepti
         return None
     wish = (task_id, change.scope, change.by, change.resume, attempts)
     done = people.redrive(tx, [wish])[0]
+    # As if each were sent back by itself: its key is its own before the next one comes.
+    keyed.hand_over(tx)
     if isinstance(done, Task) and done.status is not Status.DEAD_LETTER:
         tx.execute("INSERT OR IGNORE INTO mass_tasks VALUES (?, ?)", (change.id, task_id))
     return done
