@@ -190,7 +190,7 @@ def test_the_embedded_engine_restarts_with_new_code(tmp_path: Path) -> None:
         shown = stagepost("show", begun.id, "--url", server.url).out
         assert "waits for a worker that serves version 1 of letter; none is alive" in shown
         assert re.search(r"queue position +1\n", shown)
-        assert re.search(r"estimate +done in about \d", shown)
+        assert re.search(r"estimate +about \d+ s of work after that", shown)
         assert server.stop(signal.SIGTERM) == 0
     with up(tmp_path, "--app", "versions:both") as server:
         assert begun.on(server).result() == ["read", "answer", "by 2 as 1"]
