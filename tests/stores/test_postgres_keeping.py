@@ -2,12 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from stagepost.bus import Committed
 from stagepost.errors import Gone, UploadSwept
 from stagepost.mass import Kind, MassChange
 from stagepost.records import Filter, Scope, UploadRecord
@@ -21,25 +19,10 @@ from support.world import DAY, EVERYBODY, World, a_world, new_id, new_task, refu
 ROUNDS = 40
 
 
-def _deaf(_: Committed) -> None:
-    pass
-
-
 @pytest.fixture
 async def world(postgres_worlds: PostgresWorlds, tmp_path: Path) -> AsyncIterator[World]:
     async with a_world(postgres_worlds.open, tmp_path / "data") as world:
         yield world
-
-
-@pytest.fixture
-async def stores(world: World, postgres_worlds: PostgresWorlds) -> AsyncIterator[list[Store]]:
-    async with AsyncExitStack() as stack:
-        found: list[Store] = [world.store]
-        for _ in range(2):
-            store = await postgres_worlds.open_beside(world.folder, world.clock, _deaf)
-            stack.push_async_callback(store.close)
-            found.append(store)
-        yield found
 
 
 async def sweep(store: Store, key: str) -> None:

@@ -4,14 +4,12 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 import pytest
 
-from stagepost.bus import Committed
 from stagepost.errors import Conflict, IdempotencyInProgress, StoreUnavailable, TenantFull
 from stagepost.quota import Quota
 from stagepost.records import Filter, Idempotency, Resume, Scope, Submitted
@@ -38,10 +36,6 @@ from support.world import (
 KEY = Idempotency("submit", "key", "content")
 
 
-def _deaf(_: Committed) -> None:
-    pass
-
-
 async def deadlocks(worlds: PostgresWorlds) -> int:
     rows = await worlds.run(
         "SELECT deadlocks FROM pg_stat_database WHERE datname = $1", "stagepost"
@@ -53,28 +47,6 @@ async def deadlocks(worlds: PostgresWorlds) -> int:
 async def world(postgres_worlds: PostgresWorlds, tmp_path: Path) -> AsyncIterator[World]:
     async with a_world(postgres_worlds.open, tmp_path / "data") as world:
         yield world
-
-
-@pytest.fixture
-async def stores(world: World, postgres_worlds: PostgresWorlds) -> AsyncIterator[list[Store]]:
-    async with AsyncExitStack() as stack:
-        stores: list[Store] = [world.store]
-        for _ in range(2):
-            store = await postgres_worlds.open_beside(world.folder, world.clock, _deaf)
-            stack.push_async_callback(store.close)
-            stores.append(store)
-        yield stores
-
-
-@asynccontextmanager
-async def beside(worlds: PostgresWorlds, world: World) -> AsyncIterator[asyncpg.Connection]:
-    """A transaction of another process, which has not ended."""
-    schema = worlds._places[world.folder].schema
-    connection = await asyncpg.connect(worlds._server.url, server_settings={"search_path": schema})
-    try:
-        yield connection
-    finally:
-        connection.terminate()
 
 
 async def hold(connection: asyncpg.Connection, key: Idempotency) -> None:
@@ -93,7 +65,7 @@ async def hold(connection: asyncpg.Connection, key: Idempotency) -> None:
 async def test_while_another_has_not_ended_a_submit_waits(
     world: World, postgres_worlds: PostgresWorlds
 ) -> None:
-    async with beside(postgres_worlds, world) as other:
+    async with postgres_worlds.connection(world) as other:
         await hold(other, KEY)
         waiting = await standing(world.store.submit(new_task(idempotency=KEY)))
         for options in ({}, {"priority": 5}):
@@ -108,7 +80,7 @@ async def test_while_another_has_not_ended_a_submit_waits(
 async def test_a_process_that_is_killed_in_the_middle_leaves_the_key_free(
     world: World, postgres_worlds: PostgresWorlds
 ) -> None:
-    async with beside(postgres_worlds, world) as other:
+    async with postgres_worlds.connection(world) as other:
         await hold(other, KEY)
         waiting = await standing(world.store.submit(new_task(idempotency=KEY)))
         other.terminate()
@@ -123,7 +95,7 @@ async def test_after_its_patience_only_those_with_that_key_are_refused(
     assert brief != submitting._NOW_PATIENTLY
     monkeypatch.setattr(submitting, "_NOW_PATIENTLY", brief)
     keys = [Idempotency("submit", f"key {n}", "content") for n in range(12)]
-    async with beside(postgres_worlds, world) as other:
+    async with postgres_worlds.connection(world) as other:
         await hold(other, keys[3])
         answers = await asyncio.gather(
             *(world.store.submit(new_task(idempotency=key)) for key in keys),
@@ -138,7 +110,7 @@ async def test_after_its_patience_only_those_with_that_key_are_refused(
 
 async def test_a_key_outlives_its_task(world: World, postgres_worlds: PostgresWorlds) -> None:
     first = await world.store.submit(new_task(idempotency=KEY, unique_key="a"))
-    async with beside(postgres_worlds, world) as other:
+    async with postgres_worlds.connection(world) as other:
         await other.execute("DELETE FROM tasks WHERE id = $1", first.task_id)
         left = await other.fetchval("SELECT count(*) FROM unique_keys")
     assert left == 0
@@ -169,7 +141,7 @@ async def test_a_submit_waits_for_a_redrive_that_has_not_ended(
     world: World, postgres_worlds: PostgresWorlds
 ) -> None:
     first = await world.settled(failed(None), unique_key="a")
-    async with beside(postgres_worlds, world) as other:
+    async with postgres_worlds.connection(world) as other:
         await other.execute("BEGIN")
         await other.execute(unique._LOCK, [unique._lock_of(("acme", "review", "a"))])
         await other.execute("UPDATE tasks SET status = 'QUEUED', dead = false WHERE id = $1", first)
@@ -190,7 +162,7 @@ async def hold_unique(connection: asyncpg.Connection, *keys: str) -> None:
 async def test_a_unique_key_that_is_held_keeps_nobody_else_back(
     world: World, postgres_worlds: PostgresWorlds
 ) -> None:
-    async with beside(postgres_worlds, world) as other:
+    async with postgres_worlds.connection(world) as other:
         await hold_unique(other, "held")
         waiting = await standing(world.store.submit(new_task(unique_key="held", idempotency=KEY)))
         news = [
@@ -214,7 +186,7 @@ async def test_a_unique_key_that_is_held_keeps_nobody_else_back(
 async def test_many_that_wait_for_one_key_get_the_same_task(
     world: World, postgres_worlds: PostgresWorlds
 ) -> None:
-    async with beside(postgres_worlds, world) as other:
+    async with postgres_worlds.connection(world) as other:
         await hold_unique(other, "a", "b")
         waiting = [
             await standing(asyncio.gather(*(world.store.submit(each) for each in news)))
@@ -235,7 +207,7 @@ async def test_after_its_patience_only_those_with_that_unique_key_are_refused(
     monkeypatch.setattr(aside, "PATIENCE", 0.3)
     news = [new_task(unique_key="held", idempotency=KEY) for _ in range(3)]
     others = [new_task(unique_key=f"key {n}") for n in range(12)]
-    async with beside(postgres_worlds, world) as other:
+    async with postgres_worlds.connection(world) as other:
         await hold_unique(other, "held")
         answers = await asyncio.gather(
             *(world.store.submit(each) for each in (*news, *others)), return_exceptions=True
@@ -251,7 +223,7 @@ async def test_no_more_wait_for_held_keys_than_there_is_room_for(
     world: World, postgres_worlds: PostgresWorlds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(aside, "_MOST", 2)
-    async with beside(postgres_worlds, world) as other:
+    async with postgres_worlds.connection(world) as other:
         await hold_unique(other, "a", "b")
         waiting = [
             await standing(world.store.submit(new_task(unique_key=key))) for key in ("a", "b")
@@ -269,7 +241,7 @@ async def test_no_more_wait_for_held_keys_than_there_is_room_for(
 async def test_a_store_that_closes_refuses_what_waits_for_a_key(
     stores: list[Store], world: World, postgres_worlds: PostgresWorlds
 ) -> None:
-    async with beside(postgres_worlds, world) as other:
+    async with postgres_worlds.connection(world) as other:
         await hold_unique(other, "held")
         waiting = await standing(stores[1].submit(new_task(unique_key="held")))
         async with asyncio.timeout(PATIENCE):

@@ -5,9 +5,7 @@ the answer or at once. What it answers, and what is kept, is what it is without 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -22,53 +20,19 @@ from stagepost.signals import NewWait, Pending, Signal
 from stagepost.task import Status
 from stagepost.waiting import SignalSent
 from support.fences import artifact
-from support.postgres import Server
-from support.postgres_proxy import Fault, PostgresProxy, a_proxy
-from support.postgres_worlds import PostgresWorlds, folder_of_times
+from support.lost_answers import Scene
+from support.postgres_proxy import Fault
 from support.tasks import failed, succeeded, waiting
-from support.waiting import PATIENCE
 from support.world import (
     ASKED,
     EVERYBODY,
     World,
-    a_world,
     checkpoint,
     new_id,
     new_task,
     note,
     refused,
 )
-
-
-@dataclass
-class Scene:
-    """A world behind a proxy."""
-
-    world: World
-    proxy: PostgresProxy
-    answered: bool
-
-    async def losing(self, call: Awaitable[Any]) -> Any:
-        """The call's result; the answer to its commit is lost on the way."""
-        fault = Fault(self.answered)
-        self.proxy.fault = fault
-        async with asyncio.timeout(PATIENCE):
-            result = await call
-            await fault.done.wait()
-        return result
-
-
-@pytest.fixture(params=[True, False], ids=["after the commit", "during the commit"])
-async def scene(
-    request: pytest.FixtureRequest, postgres_server: Server, tmp_path: Path
-) -> AsyncIterator[Scene]:
-    port = int(postgres_server.url.rpartition(":")[2].partition("/")[0])
-    async with a_proxy("127.0.0.1", port) as proxy:
-        with folder_of_times() as times:
-            worlds = PostgresWorlds(postgres_server, times, proxy.port)
-            async with a_world(worlds.open, tmp_path / "data") as world:
-                yield Scene(world, proxy, request.param)
-
 
 KEY = Idempotency("submit", "key", "content")
 

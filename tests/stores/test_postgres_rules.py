@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -20,17 +19,6 @@ from support.world import Hand, World, a_world, demand
 async def world(postgres_worlds: PostgresWorlds, tmp_path: Path) -> AsyncIterator[World]:
     async with a_world(postgres_worlds.open, tmp_path / "data") as world:
         yield world
-
-
-@pytest.fixture
-async def stores(world: World, postgres_worlds: PostgresWorlds) -> AsyncIterator[list[Store]]:
-    async with AsyncExitStack() as stack:
-        stores = [world.store]
-        for _ in range(2):
-            store = await postgres_worlds.open_beside(world.folder, world.clock, lambda _: None)
-            stack.push_async_callback(store.close)
-            stores.append(store)
-        yield stores
 
 
 class Watch:

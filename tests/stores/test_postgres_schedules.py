@@ -3,51 +3,31 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from stagepost.bus import Committed
 from stagepost.errors import NotFound
 from stagepost.firing import firing
 from stagepost.maintenance.planner import Planner
 from stagepost.records import Scope
 from stagepost.schedule import Misfire, Overlap
 from stagepost.store import Store
-from support.postgres import Server
-from support.postgres_proxy import Fault, PostgresProxy, a_proxy
-from support.postgres_worlds import PostgresWorlds, folder_of_times
+from support.lost_answers import Scene
+from support.postgres_worlds import PostgresWorlds
 from support.schedules import MOST, again, begin, finish_all, look, plan, tasks_of
-from support.waiting import PATIENCE
 from support.world import World, a_world, new_id, refused
 
 ACME = Scope("acme")
 MINUTE = 60_000
 
 
-def _deaf(_: Committed) -> None:
-    pass
-
-
 @pytest.fixture
 async def world(postgres_worlds: PostgresWorlds, tmp_path: Path) -> AsyncIterator[World]:
     async with a_world(postgres_worlds.open, tmp_path / "data") as world:
         yield world
-
-
-@pytest.fixture
-async def others(world: World, postgres_worlds: PostgresWorlds) -> AsyncIterator[list[Store]]:
-    async with AsyncExitStack() as stack:
-        stores: list[Store] = []
-        for _ in range(2):
-            store = await postgres_worlds.open_beside(world.folder, world.clock, _deaf)
-            stack.push_async_callback(store.close)
-            stores.append(store)
-        yield stores
 
 
 async def all_look(stores: list[Store]) -> None:
@@ -123,34 +103,6 @@ async def test_cuts_in_the_middle_make_no_run_twice_and_lose_none(
 
 
 # The answer to a commit is lost
-
-
-class Scene:
-    """A world behind a proxy that loses one answer."""
-
-    def __init__(self, world: World, proxy: PostgresProxy, *, answered: bool) -> None:
-        self.world, self._proxy, self._answered = world, proxy, answered
-
-    async def losing(self, call: Awaitable[Any]) -> Any:
-        """The call's result; the answer to its commit is lost on the way."""
-        fault = Fault(self._answered)
-        self._proxy.fault = fault
-        async with asyncio.timeout(PATIENCE):
-            result = await call
-            await fault.done.wait()
-        return result
-
-
-@pytest.fixture(params=[True, False], ids=["after the commit", "during the commit"])
-async def scene(
-    request: pytest.FixtureRequest, postgres_server: Server, tmp_path: Path
-) -> AsyncIterator[Scene]:
-    port = int(postgres_server.url.rpartition(":")[2].partition("/")[0])
-    async with a_proxy("127.0.0.1", port) as proxy:
-        with folder_of_times() as times:
-            worlds = PostgresWorlds(postgres_server, times, proxy.port)
-            async with a_world(worlds.open, tmp_path / "data") as world:
-                yield Scene(world, proxy, answered=request.param)
 
 
 async def test_a_schedule_is_begun_once(scene: Scene) -> None:

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from stagepost.records import Claimed
@@ -28,20 +27,15 @@ async def world(postgres_worlds: PostgresWorlds, tmp_path: Path) -> AsyncIterato
 @asynccontextmanager
 async def claimed_elsewhere(worlds: PostgresWorlds, world: World) -> AsyncIterator[None]:
     """A claim of another process that holds the pool and will take nothing of it."""
-    schema = worlds._places[world.folder].schema
-    other = await asyncpg.connect(worlds._server.url, server_settings={"search_path": schema})
-    try:
+    async with worlds.connection(world) as other:
         await other.execute("BEGIN; SELECT 1 FROM pool FOR UPDATE")
         yield
         await other.execute("ROLLBACK")
-    finally:
-        other.terminate()
 
 
 async def pooled(worlds: PostgresWorlds, world: World) -> list[str]:
-    schema = worlds._places[world.folder].schema
-    found = await worlds.run(f"SELECT task_id FROM {schema}.pool WHERE lane <> $1", "none")
-    return [str(row[0]) for row in found]
+    async with worlds.connection(world) as beside:
+        return [str(row[0]) for row in await beside.fetch("SELECT task_id FROM pool")]
 
 
 async def strays(

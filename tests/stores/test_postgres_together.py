@@ -4,12 +4,10 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from stagepost.bus import Committed
 from stagepost.errors import Conflict, LeaseLost
 from stagepost.outcome import Waiting
 from stagepost.records import Claimed, Demand, Idempotency
@@ -36,25 +34,10 @@ from support.world import (
 )
 
 
-def _deaf(_: Committed) -> None:
-    pass
-
-
 @pytest.fixture
 async def world(postgres_worlds: PostgresWorlds, tmp_path: Path) -> AsyncIterator[World]:
     async with a_world(postgres_worlds.open, tmp_path / "data") as world:
         yield world
-
-
-@pytest.fixture
-async def others(world: World, postgres_worlds: PostgresWorlds) -> AsyncIterator[list[Store]]:
-    async with AsyncExitStack() as stack:
-        stores: list[Store] = []
-        for _ in range(2):
-            store = await postgres_worlds.open_beside(world.folder, world.clock, _deaf)
-            stack.push_async_callback(store.close)
-            stores.append(store)
-        yield stores
 
 
 async def test_no_wake_is_lost_between_processes(world: World, others: list[Store]) -> None:

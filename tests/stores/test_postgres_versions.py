@@ -3,7 +3,6 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -25,17 +24,6 @@ CLAIMS = 3
 async def world(postgres_worlds: PostgresWorlds, tmp_path: Path) -> AsyncIterator[World]:
     async with a_world(postgres_worlds.open, tmp_path / "data") as world:
         yield world
-
-
-@pytest.fixture
-async def stores(world: World, postgres_worlds: PostgresWorlds) -> AsyncIterator[list[Store]]:
-    async with AsyncExitStack() as stack:
-        found: list[Store] = [world.store]
-        for _ in range(len(VERSIONS) - 1):
-            store = await postgres_worlds.open_beside(world.folder, world.clock, lambda _: None)
-            stack.push_async_callback(store.close)
-            found.append(store)
-        yield found
 
 
 async def test_each_task_stays_with_its_version_whoever_claims(

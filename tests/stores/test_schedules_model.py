@@ -4,9 +4,8 @@
 """
 
 import asyncio
-import shutil
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,7 +23,7 @@ from stagepost.schedule import Misfire, Overlap, Plan, Schedule, Skipped, Stream
 from stagepost.stores import schedule_rows
 from stagepost.stores.postgres import schedule_writes as postgres_writes
 from stagepost.stores.sqlite import schedule_writes as sqlite_writes
-from stagepost.stores.sqlite.folder import DATABASE
+from support.crashes import Crash, crash_postgres, crash_sqlite
 from support.postgres_worlds import PostgresWorlds
 from support.quick import quick_folder
 from support.schedules import again, begin, tasks_of
@@ -33,7 +32,6 @@ from support.world import EVERYBODY, Opener, World, a_world, open_sqlite, payloa
 MINUTE = 60_000
 MADE_UP, QUEUED = 5, 2
 """The runs of either stream that may wait: so few that the histories meet the bounds."""
-Crash = Callable[[World], Awaitable[None]]
 
 
 @dataclass
@@ -265,28 +263,9 @@ causes = st.integers(0, len(_causes) - 1).flatmap(_causes.__getitem__)
 histories = st.lists(causes, min_size=20, max_size=50)
 
 
-async def crash_sqlite(world: World) -> None:
-    """Open a copy of the files as they are on the disk between two commits."""
-    crashed = world.folder
-    world.folder = crashed.with_name(f"{crashed.name}+")
-    world.folder.mkdir()
-    for name in (DATABASE, f"{DATABASE}-wal"):
-        shutil.copy(crashed / name, world.folder / name)
-    await world.store.close()
-    shutil.rmtree(crashed)
-    await world.open()
-
-
 def postgres_of(request: pytest.FixtureRequest) -> tuple[Opener, Crash]:
     worlds: PostgresWorlds = request.getfixturevalue("postgres_worlds")
-
-    async def crash(world: World) -> None:
-        crashed = world.store
-        await worlds.cut(world.folder)
-        await world.open()
-        await crashed.close()
-
-    return worlds.open, crash
+    return worlds.open, crash_postgres(worlds)
 
 
 STORES: dict[str, Callable[[pytest.FixtureRequest], tuple[Opener, Crash]]] = {

@@ -4,7 +4,6 @@
 """
 
 import asyncio
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -17,39 +16,20 @@ from hypothesis import strategies as st
 from stagepost.mass import Kind
 from stagepost.records import Idempotency, Resume
 from stagepost.signals import NewWait
-from stagepost.stores.sqlite.folder import DATABASE
 from stagepost.task import Status
+from support.crashes import Crash, crash_postgres, crash_sqlite
 from support.model_families import Families
 from support.postgres_worlds import PostgresWorlds
 from support.quick import quick_folder
 from support.tasks import going_on, outcomes, succeeded
-from support.twins import Cause, Crash, Twins, step
-from support.world import Opener, World, a_world, note, open_sqlite
-
-
-async def crash_sqlite(world: World) -> None:
-    """Open a copy of the files as they are on the disk between two commits."""
-    crashed = world.folder
-    world.folder = crashed.with_name(f"{crashed.name}+")
-    world.folder.mkdir()
-    for name in (DATABASE, f"{DATABASE}-wal"):
-        shutil.copy(crashed / name, world.folder / name)
-    await world.store.close()
-    shutil.rmtree(crashed)
-    await world.open()
+from support.twins import Cause, Twins, step
+from support.world import Opener, a_world, note, open_sqlite
 
 
 def postgres_of(request: pytest.FixtureRequest) -> tuple[Opener, Crash]:
     """Stores on this test run's server; a crash ends their connections under their feet."""
     worlds: PostgresWorlds = request.getfixturevalue("postgres_worlds")
-
-    async def crash(world: World) -> None:
-        crashed = world.store
-        await worlds.cut(world.folder)
-        await world.open()
-        await crashed.close()
-
-    return worlds.open, crash
+    return worlds.open, crash_postgres(worlds)
 
 
 class StoreKind(NamedTuple):

@@ -7,8 +7,8 @@ replaced by one that reads a file, and the test's clock writes that file wheneve
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,10 @@ import asyncpg
 
 from stagepost.bus import Committed
 from stagepost.clock import Clock
+from stagepost.store import Store
 from stagepost.stores.postgres import PostgresStore
 from support.postgres import Server
-from support.world import TellingClock, new_id
+from support.world import TellingClock, World, new_id
 
 # Where it is tested what statements do, and not what a crash leaves, commits need not wait for the
 # disk.
@@ -110,6 +111,29 @@ class PostgresWorlds:
         store = await PostgresStore.open(self.url(place.schema), clock, committed)
         place.stores.append(store)
         return store
+
+    @asynccontextmanager
+    async def others(self, world: World, many: int = 2) -> AsyncIterator[list[Store]]:
+        """More stores on a world's tables, each as another process has it."""
+        async with AsyncExitStack() as stack:
+            stores: list[Store] = []
+            for _ in range(many):
+                store = await self.open_beside(world.folder, world.clock, _deaf)
+                stack.push_async_callback(store.close)
+                stores.append(store)
+            yield stores
+
+    @asynccontextmanager
+    async def connection(self, world: World) -> AsyncIterator[asyncpg.Connection]:
+        """A connection to a world's tables that is none of a store's; it is cut at the end."""
+        schema = self._places[world.folder].schema
+        connection = await asyncpg.connect(
+            self._server.url, server_settings={"search_path": schema}
+        )
+        try:
+            yield connection
+        finally:
+            connection.terminate()
 
     async def cut(self, folder: Path) -> None:
         """End every connection of the stores under a folder's name, as a crash of theirs would."""

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from stagepost.retention import Erasure
 from stagepost.signals import NewWait, Signal
 from stagepost.task import SETTLED, CancelRequest, Lease, Status
 from stagepost.waiting import ChildrenOver, Condition, SignalSent, TimeComes
+from support.crashes import Crash
 from support.families import let_wake, new_batch, page
 from support.model import Model, answer_of, kinds_of
 from support.world import (
@@ -35,7 +36,6 @@ from support.world import (
 VERSIONS = ((2, 1), (1,), (3, 2))
 """Of the code of the workers, one after the other."""
 
-Crash = Callable[[World], Coroutine[Any, Any, None]]
 """Leaves the store as a crash would, and opens what is then on the disk."""
 
 
