@@ -13,6 +13,7 @@ import asyncpg
 import pytest
 
 from buses.ear import Ear, bell, token
+from stagepost import postgres_line
 from stagepost.bus import TOKENS_KEPT, Committed
 from stagepost.buses import postgres as bus_module
 from stagepost.buses.postgres import PostgresBus, line, outgoing
@@ -218,7 +219,8 @@ async def test_a_server_that_falls_silent_is_noticed(
     postgres_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bus_module, "_PROBE", 0.1)
-    monkeypatch.setattr(line, "PATIENCE", 0.3)
+    for module in (line, postgres_line):
+        monkeypatch.setattr(module, "PATIENCE", 0.3)
     async with two(postgres_server.url) as (here, _, _, far):
         before = far.looks
         while len(stopped := await backends(postgres_server.url, "SELECT 1")) < 2:  # noqa: ASYNC110  # the server has no event of ours

@@ -22,11 +22,12 @@ from typing import Any, Final, Self
 
 from stagepost.bus import Committed, Listener, Token
 from stagepost.buses.ears import Ears
-from stagepost.buses.postgres.line import LOST, PATIENCE, Connection, Line, address_of, answered
+from stagepost.buses.postgres.line import Line, address_of
 from stagepost.buses.postgres.outgoing import Outgoing
 from stagepost.buses.postgres.wire import Channels, hello, payloads, read
 from stagepost.buses.texts import Texts
 from stagepost.errors import Retryable, StoreRefused
+from stagepost.postgres_line import LOST, PATIENCE, Connection, answered
 
 _log = logging.getLogger("stagepost.bus")
 

@@ -5,26 +5,19 @@ import contextlib
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeAlias
+from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
 from stagepost.errors import StoreRefused
+from stagepost.postgres_line import LOST, PATIENCE, Connection, until_lost
 
 _log = logging.getLogger("stagepost.bus")
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
-
-PATIENCE: Final = 5.0
-"""Seconds for any one answer of the server; a connection that does not answer is given up."""
 
 _FIRST_DELAY: Final = 0.1  # seconds before another connection, doubled with each that fails
 _MOST_DELAY: Final = 5.0
 _GOODBYE: Final = 1.0  # seconds
-
-LOST: Final = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
-"""What a connection may raise when it is lost or the server can't be used."""
 
 
 def address_of(url: str, setting: str) -> tuple[str, str]:
@@ -39,18 +32,6 @@ def address_of(url: str, setting: str) -> tuple[str, str]:
         raise StoreRefused(_sentence(error, setting)) from error
     schema = options.pop("schema", "stagepost")
     return urlunsplit(parts._replace(query=urlencode(options))), schema
-
-
-async def answered(connection: Connection, question: Awaitable[object]) -> None:
-    """Wait for an answer; a connection that gives none in time is cut, which ends the wait as LOST.
-
-    The driver's own time-out would first ask the silent server to cancel.
-    """
-    cut = asyncio.get_running_loop().call_later(PATIENCE, connection.terminate)
-    try:
-        await question
-    finally:
-        cut.cancel()
 
 
 class Line:
@@ -85,7 +66,7 @@ class Line:
         while True:
             self.connected = True
             try:
-                await _until_lost(connection, work)
+                await until_lost(connection, work)
             except LOST as error:
                 _log.warning("the bus has lost its connection to PostgreSQL: %s", _text(error))
             except asyncio.CancelledError:
@@ -112,27 +93,6 @@ async def _say_goodbye(connection: Connection) -> None:
     # Cut off without it, the server's log would complain of each process that ends.
     with contextlib.suppress(*LOST):
         await connection.close(timeout=_GOODBYE)
-
-
-async def _until_lost(
-    connection: Connection, work: Callable[[Connection], Awaitable[None]]
-) -> None:
-    lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def tell(_connection: Any) -> None:
-        if not lost.done():
-            lost.set_result(None)
-
-    connection.add_termination_listener(tell)
-    working = asyncio.ensure_future(work(connection))
-    try:
-        await asyncio.wait({working, lost}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise ConnectionError("the server has closed it")
-        working.result()
-    finally:
-        working.cancel()
-        await asyncio.gather(working, return_exceptions=True)
 
 
 def _text(error: BaseException) -> str:

@@ -22,14 +22,8 @@ from stagepost.limiters.decision import Decision
 from stagepost.limiters.patience import Bells, Calls
 from stagepost.limiters.postgres import schema
 from stagepost.limiters.postgres.desk import Desk
-from stagepost.limiters.postgres.line import (
-    LOST,
-    PATIENCE,
-    Address,
-    Connection,
-    answered,
-    keep_connected,
-)
+from stagepost.limiters.postgres.line import Address, keep_connected
+from stagepost.postgres_line import LOST, PATIENCE, Connection, answered
 
 _log = logging.getLogger("stagepost.limiter")
 

@@ -13,7 +13,7 @@ from stagepost.limiters import decision
 from stagepost.limiters.account import Account
 from stagepost.limiters.decision import Asked, Decision
 from stagepost.limiters.postgres import schema
-from stagepost.limiters.postgres.line import PATIENCE, Connection
+from stagepost.postgres_line import PATIENCE, Connection
 
 _MOST_WAITING: Final = 10_000
 _BATCH: Final = 200

@@ -7,24 +7,17 @@ import random
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
 from stagepost.errors import StoreRefused
 from stagepost.limiters.postgres import schema
+from stagepost.postgres_line import LOST, PATIENCE, Connection, answered, until_lost
 
 _log = logging.getLogger("stagepost.limiter")
 
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
-Answer = TypeVar("Answer")
-
-PATIENCE: Final = 5.0
-"""Seconds for any one answer of the server; a connection that does not answer is given up."""
-
-LOST: Final = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
-"""What may be raised when the connection is lost or the server can't be used."""
 
 _FIRST_DELAY: Final = 0.05  # seconds before another connection, doubled with each that fails
 _MOST_DELAY: Final = 2.0
@@ -120,18 +113,6 @@ class Address:
         return f"The limiter has no database ({reason}); right {self.setting}, or start it."
 
 
-async def answered(connection: Connection, question: Awaitable[Answer]) -> Answer:
-    """Wait for an answer; a connection that gives none in time is cut, which ends the wait as LOST.
-
-    The driver's own time-out would first ask the silent server to cancel.
-    """
-    cut = asyncio.get_running_loop().call_later(PATIENCE, connection.terminate)
-    try:
-        return await question
-    finally:
-        cut.cancel()
-
-
 async def keep_connected(
     address: Address, first: Connection, work: Callable[[Connection], Awaitable[None]]
 ) -> None:
@@ -139,7 +120,7 @@ async def keep_connected(
     connection = first
     while True:
         try:
-            await _until_lost(connection, work)
+            await until_lost(connection, work)
         except LOST as error:
             _log.warning("the limiter has lost its connection to PostgreSQL: %s", error)
         except Exception:  # noqa: BLE001  # whatever it is, it is logged and the line is made anew
@@ -152,27 +133,6 @@ async def keep_connected(
             connection.terminate()
         connection = await _again(address)
         _log.info("the limiter is connected to PostgreSQL again")
-
-
-async def _until_lost(
-    connection: Connection, work: Callable[[Connection], Awaitable[None]]
-) -> None:
-    lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def tell(_connection: Any) -> None:
-        if not lost.done():
-            lost.set_result(None)
-
-    connection.add_termination_listener(tell)
-    working = asyncio.ensure_future(work(connection))
-    try:
-        await asyncio.wait({working, lost}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise ConnectionError("the server has closed it")
-        working.result()
-    finally:
-        working.cancel()
-        await asyncio.gather(working, return_exceptions=True)
 
 
 async def _again(address: Address) -> Connection:
