@@ -27,10 +27,11 @@ from stagepost.errors import StoreBroken, StoreUnavailable
 from stagepost.executor import Executor
 from stagepost.options import Options
 from stagepost.outcome import Outcome, Succeeded
+from stagepost.part import EVERYTHING, Part
 from stagepost.records import Beat, ProgressNote
 from stagepost.stores.sqlite import SqliteStore
 from stagepost.task import Lease, Status
-from stagepost.wiring import Engine
+from stagepost.wiring import Engine, open_engine
 from stagepost.worker import Worker
 
 
@@ -253,6 +254,36 @@ async def test_a_stray_that_blocks_the_loop_has_the_worker_replaced(tmp_path: Pa
         submitted = await engine.client.submit("block-as-a-stray", {"log": str(tmp_path / "log")})
         assert (await finished(engine, submitted.task_id)).task.status is Status.COMPLETED
         await until(lambda: engine.worker.stuck)
+
+
+@pytest.mark.parametrize(("type_name", "steps"), [("steps", 40), ("sync-steps", 6)])
+async def test_a_worker_that_cannot_renew_its_lease_starts_no_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, type_name: str, steps: int
+) -> None:
+    log = tmp_path / "log"
+
+    def began() -> Counter[str]:
+        return Counter(line for line in lines(log) if not line.startswith("ended"))
+
+    # Nobody takes its tasks back: what it holds back, it holds back by itself.
+    parts = EVERYTHING - {Part.MAINTENANCE}
+    async with open_engine(short(tmp_path / "data"), app, parts=parts) as engine:
+        submitted = await engine.client.submit(type_name, {"log": str(log), "n": steps})
+        await until(began)
+        beat = engine.store.beat
+
+        async def unheard(worker_id: str, state: str) -> Beat:
+            raise StoreUnavailable("not now")
+
+        monkeypatch.setattr(engine.store, "beat", unheard)
+        await until(lambda: not engine.worker._lease.holds)
+        await asyncio.sleep(0.2)  # for a step that took off before
+        before = began()
+        await asyncio.sleep(1)
+        assert began() == before
+        monkeypatch.setattr(engine.store, "beat", beat)
+        assert (await finished(engine, submitted.task_id)).task.attempt == 1
+    assert sum(began().values()) == len(began()) == steps
 
 
 async def test_a_store_that_only_a_restart_can_mend_has_the_process_replaced(

@@ -24,8 +24,10 @@ from stagepost.signals import NewWait, Pending
 from stagepost.store import Store
 from stagepost.task import Lease, Payload
 from stagepost.thinning import TEXT_EVERY, TEXT_WAITING, LatestProgress, StepText
+from stagepost.worker_lease import WorkerLease
 
 _ARTIFACT_LIMIT: Final = 1024 * 1024 * 1024  # bytes
+_LOOK: Final = 0.02  # seconds between two looks whether the lease was renewed
 
 
 class ClaimJournal:
@@ -37,8 +39,8 @@ class ClaimJournal:
 
     __slots__ = (
         "_batches", "_blobs", "_bus", "_claim", "_closed", "_knows_all", "_lease", "_limiting",
-        "_own", "_pages", "_progress", "_saved", "_store", "_texts", "_to_come", "limits",
-        "progressed",
+        "_own", "_pages", "_progress", "_saved", "_store", "_texts", "_to_come",
+        "_worker_lease", "limits", "progressed",
     )  # fmt: skip
 
     def __init__(
@@ -49,8 +51,10 @@ class ClaimJournal:
         bus: Bus,
         pages: ChildPages,
         limiting: Limiting | None = None,
+        worker_lease: WorkerLease | None = None,
     ) -> None:
         self._claim = claim
+        self._worker_lease = worker_lease
         self._lease: Lease = claim.lease
         self._store = store
         self._blobs = blobs
@@ -105,6 +109,16 @@ class ClaimJournal:
         """What is held is free."""
         if self.limits is not None:
             await self.limits.release(place)
+
+    async def begin(self) -> None:
+        """Return once something may be started.
+
+        A worker that was stopped, or can't reach the store, for longer than its lease does not know
+        yet whether somebody else runs its tasks: the next heartbeat tells.
+        """
+        while self._worker_lease is not None and not self._worker_lease.holds:
+            self._check()
+            await asyncio.sleep(_LOOK)
 
     async def save(self, step: NewStep) -> None:
         """Save a step, with the progress that waits."""

@@ -85,7 +85,13 @@ class Executor:
         """Run the handler, then settle the claim; the watcher is told of both."""
         RUNNING.set(running)
         journal = ClaimJournal(
-            running.claim, self._store, self._blobs, self._bus, self._pages, self._limiting
+            running.claim,
+            self._store,
+            self._blobs,
+            self._bus,
+            self._pages,
+            self._limiting,
+            running.worker_lease,
         )
         try:
             try:

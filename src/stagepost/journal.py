@@ -54,6 +54,10 @@ class Journal(Protocol):
         """The step saved under a path, in this attempt or an earlier one."""
         ...
 
+    async def begin(self) -> None:
+        """Return once something may be started: not while the lease may be over."""
+        ...
+
     async def save(self, step: NewStep) -> None:
         """Save a step; when this returns, it is never run again."""
         ...

@@ -17,6 +17,7 @@ from stagepost.outcome import Cancelled, Drained, Failed, Outcome
 from stagepost.records import Claimed
 from stagepost.retry import Retry
 from stagepost.task import CancelRequest
+from stagepost.worker_lease import WorkerLease
 
 
 class Why(IntEnum):
@@ -50,11 +51,14 @@ class Running:
 
     __slots__ = (
         "abandoned", "asked", "asked_at", "asyncio_task", "began_at", "claim", "deadline_at",
-        "ends_at", "gate", "handled", "remote", "stop",
+        "ends_at", "gate", "handled", "remote", "stop", "worker_lease",
     )  # fmt: skip
 
-    def __init__(self, claim: Claimed, now: float, timeout: float) -> None:
+    def __init__(
+        self, claim: Claimed, now: float, timeout: float, worker_lease: WorkerLease | None = None
+    ) -> None:
         self.claim = claim
+        self.worker_lease = worker_lease
         self.began_at = now
         self.ends_at = now + timeout
         self.deadline_at = now + claim.time_left / 1000

@@ -15,6 +15,7 @@ from stagepost.records import Claimed, Demand
 from stagepost.registry import App
 from stagepost.running import Running, Stop, Why
 from stagepost.store import Store
+from stagepost.worker_lease import WorkerLease
 
 _log = logging.getLogger("stagepost.worker")
 
@@ -31,9 +32,16 @@ class Slots:
     """
 
     def __init__(
-        self, app: App, store: Store, executor: Executor, weights: Mapping[str, int], count: int
+        self,
+        app: App,
+        store: Store,
+        executor: Executor,
+        weights: Mapping[str, int],
+        count: int,
+        lease: WorkerLease,
     ) -> None:
         self.worker_id = ""
+        self.lease = lease
         self.running: dict[str, Running] = {}
         """By task id: the claims whose handlers have not ended."""
         self._types = app.types
@@ -116,7 +124,8 @@ class Slots:
                 self._start(claim)
 
     def _start(self, claim: Claimed) -> None:
-        running = Running(claim, time.monotonic(), self._types[claim.type].timeout)
+        timeout = self._types[claim.type].timeout
+        running = Running(claim, time.monotonic(), timeout, self.lease)
         self.running[claim.task_id] = running
         self._open.add(running)
         # Made plainly, past the loop's task factory: nothing on every task's path may cost more.

@@ -105,6 +105,8 @@ class Steps:
         raise AssertionError("unreachable")
 
     async def _fly(self, call: Call, how: How, start: ProgressNote | None) -> Any:
+        # Before it takes off: a lease that was lost meanwhile finds the gate closed.
+        await self._gate.through(self._journal.begin)
         async with Flight(self._gate, CURRENT.get().flight) as flight:
             if start is not None:
                 await self._gate.through(self._journal.note, start)

@@ -182,6 +182,7 @@ def _worker_options(settings: Settings) -> WorkerOptions:
     return WorkerOptions(
         lanes=settings.lanes,
         slots=settings.concurrency,
+        lease=settings.lease,
         heartbeat=settings.heartbeat,
         drain_grace=settings.drain_grace,
         cancel_grace=settings.cancel_grace,

@@ -26,6 +26,7 @@ from stagepost.running import Running, Stop, Why
 from stagepost.slots import Slots
 from stagepost.store import Store
 from stagepost.watchdog import LAST_WORDS, SETTLE, Watchdog
+from stagepost.worker_lease import WorkerLease
 
 _log = logging.getLogger("stagepost.worker")
 
@@ -38,6 +39,7 @@ class WorkerOptions:
 
     lanes: Mapping[str, int]
     slots: int
+    lease: float
     heartbeat: float
     drain_grace: float
     cancel_grace: float
@@ -57,7 +59,8 @@ class Worker:
         self._executor = executor
         self._options = options
         self._loop = HandlersLoop()
-        self._slots = Slots(app, store, executor, options.lanes, options.slots)
+        self._lease = WorkerLease(options.lease)
+        self._slots = Slots(app, store, executor, options.lanes, options.slots, self._lease)
         self._watchdog = Watchdog(
             app,
             store,
@@ -160,7 +163,9 @@ class Worker:
             version=self._options.version,
             versions=self._app.versions,
         )
+        asked_at = time.monotonic()
         await self._store.register(record)
+        self._loop.call(self._lease.renewed, asked_at)
 
     async def _beats(self) -> None:
         while True:
@@ -179,8 +184,11 @@ class Worker:
                 _log.warning("a heartbeat was not taken: %s", error)
 
     async def _beat(self) -> None:
+        asked_at = time.monotonic()
         beat = await self._store.beat(self._slots.worker_id, self.state)
-        if not beat.known:
+        if beat.known:
+            self._loop.call(self._lease.renewed, asked_at)
+        else:
             _log.warning("this worker was thought dead; it begins anew and drops what it ran")
             for lost in tuple(self._slots.running.values()):
                 self._watchdog.tell(lost, Stop(Why.LOST))

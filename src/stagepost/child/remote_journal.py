@@ -27,6 +27,10 @@ class RemoteJournal:
         found: Found | None = await self._ask("find", path)
         return found
 
+    async def begin(self) -> None:
+        """Return once something may be started."""
+        await self._ask("begin")
+
     async def save(self, step: NewStep) -> None:
         """Save a step."""
         await self._ask("save", step)
