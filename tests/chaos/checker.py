@@ -117,13 +117,23 @@ def _result(found: History, task: dict[str, Any]) -> Any:
 
 
 def _no_saved_step_ran_again(found: History) -> list[str]:
-    saved: set[tuple[str, str]] = set()
+    """Not in a task's newest claim, nor in the claim that saved it.
+
+    A worker that is stopped past its lease in the moment in which it begins a step runs one that
+    its successor has meanwhile saved: nobody can tell it. What it gets is refused.
+    """
+    saved: dict[str, dict[str, str]] = defaultdict(dict)
+    newest: dict[str, str] = {}
     wrong = []
-    for word, task_id, *step in found.side_effects:
-        if word == "saved":
-            saved.add((task_id, step[0]))
-        elif word == "ran" and (task_id, step[0]) in saved:
-            wrong.append(f"3 step {step[0]} of task {task_id} ran although it was saved")
+    for word, task_id, *rest in found.side_effects:
+        match word, rest:
+            case "began", [claim]:
+                newest[task_id] = claim
+            case "saved", [step, claim]:
+                saved[task_id].setdefault(step, claim)
+            case "ran", [step, claim]:
+                if saved[task_id].get(step) and claim in {newest[task_id], saved[task_id][step]}:
+                    wrong.append(f"3 step {step} of task {task_id} ran although it was saved")
     for task_id, paths in found.steps.items():
         told = [data["path"] for _, kind, data in found.events[task_id] if kind == "step"]
         if sorted(told) != sorted(paths):

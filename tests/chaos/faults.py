@@ -6,11 +6,12 @@ import os
 import signal
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from stagepost.errors import StoreUnavailable
-from stagepost.records import Beat, NewTask, Scope, Submitted
+from stagepost.records import Beat, NewTask, SavedStep, Scope, Submitted
 from stagepost.task import Lease, Status
 
 
@@ -95,7 +96,10 @@ class EarlyAnswer:
 
 
 class Deaf:
-    """Takes no heartbeat of the first worker for a while, so that its lease runs out."""
+    """Loses the heartbeats of the first worker for a while, which thinks that they were taken.
+
+    Its lease runs out, and nothing but the fence stands between it and the tasks of others.
+    """
 
     def __init__(self, store: Any, seconds: float) -> None:
         self._store = store
@@ -108,9 +112,22 @@ class Deaf:
     async def beat(self, worker_id: str, state: str) -> Beat:
         self._first = self._first or worker_id
         if worker_id == self._first and time.monotonic() < self._until:
-            raise StoreUnavailable("deaf on purpose")
+            return Beat(known=True)
         beat: Beat = await self._store.beat(worker_id, state)
         return beat
+
+
+class Forgetful:
+    """Breaks guarantee 3: what an earlier claim has saved is not there."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def steps(self, task_id: str) -> Sequence[SavedStep]:
+        return ()
 
 
 class NoFence:

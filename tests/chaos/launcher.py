@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
-from chaos.faults import Deaf, EarlyAnswer, Faulty, NoFence
+from chaos.faults import Deaf, EarlyAnswer, Faulty, Forgetful, NoFence
 from chaos.plan import Plan
 from chaos.power import watch
 from chaos.tasks import app
@@ -130,6 +130,8 @@ def wire(plan: Plan) -> None:
     def broken(built: Any) -> Any:
         if "early-answer" in plan.breaks:
             built = EarlyAnswer(built)
+        if "forgetful" in plan.breaks:
+            built = Forgetful(built)
         if "no-fence" in plan.breaks:
             built = NoFence(built)
         if plan.deaf_for:

@@ -10,7 +10,7 @@ from stagepost.part import EVERYTHING
 
 @dataclass(frozen=True)
 class Plan:
-    """`breaks` names guarantees that are broken on purpose: early-answer, no-sync, no-fence."""
+    """`breaks` names what is broken on purpose: early-answer, no-sync, no-fence, forgetful."""
 
     data: str
     power: str

@@ -3,15 +3,18 @@
 The file's lines are in the order in which things happened, across all processes, because each is
 appended and synced on its own:
 
-    ran TASK STEP      the step's function has begun
-    saved TASK STEP    the handler holds the step's result, so it is saved
-    returned TASK      the handler has come to its end
+    began TASK CLAIM         a handler has begun, in a claim that is named by chance
+    ran TASK STEP CLAIM      the step's function has begun
+    saved TASK STEP CLAIM    the handler holds the step's result, so it is saved
+    returned TASK            the handler has come to its end
 """
 
 import asyncio
 import time
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from pydantic import BaseModel
 
@@ -32,19 +35,33 @@ class Ask(BaseModel):
     it knows."""
 
 
+_CLAIM: ContextVar[str] = ContextVar("claim")
+
+
+def begin(ctx: Any, ask: Ask) -> None:
+    """First of all in a handler."""
+    _CLAIM.set(uuid4().hex)
+    note(ask.log, f"began {ctx.task_id} {_CLAIM.get()}")
+
+
+def saved(ctx: Any, ask: Ask, name: str) -> None:
+    note(ask.log, f"saved {ctx.task_id} {name} {_CLAIM.get()}")
+
+
 async def step(task_id: str, name: str, log: str, pause: float) -> int:
-    note(log, f"ran {task_id} {name}")
+    note(log, f"ran {task_id} {name} {_CLAIM.get()}")
     await asyncio.sleep(pause)
     return len(name)
 
 
 def sync_step(task_id: str, name: str, log: str, pause: float) -> int:
-    note(log, f"ran {task_id} {name}")
+    note(log, f"ran {task_id} {name} {_CLAIM.get()}")
     time.sleep(pause)
     return len(name)
 
 
 async def _walk(ctx: Context, ask: Ask) -> int:
+    begin(ctx, ask)
     total = 0
     for number in range(ask.steps):
         name = f"step-{number}"
@@ -57,12 +74,15 @@ async def _walk(ctx: Context, ask: Ask) -> int:
             ask.pause,
             progress=number * 100 // ask.steps,
         )
-        saved = f"saved {ctx.task_id} {name}"
-        again = ask.hesitates and number == 0 and saved in lines(Path(ask.log))
-        note(ask.log, saved)
+        again = ask.hesitates and number == 0 and was_saved(ctx.task_id, name, ask.log)
+        saved(ctx, ask, name)
         if again:
             await asyncio.sleep(ask.hesitates)
     return total
+
+
+def was_saved(task_id: str, name: str, log: str) -> bool:
+    return any(line.startswith(f"saved {task_id} {name} ") for line in lines(Path(log)))
 
 
 @app.task("walk", retry=QUICK)
@@ -74,13 +94,15 @@ async def walk(ctx: Context, ask: Ask) -> int:
 
 @app.task("fan", retry=QUICK)
 async def fan(ctx: Context, ask: Ask) -> int:
+    begin(ctx, ask)
+
     async def item(name: str) -> int:
         return await step(ctx.task_id, name, ask.log, ask.pause)
 
     names = [f"item-{number}" for number in range(ask.steps)]
     done = await ctx.map("fan", item, names, progress=(0, 90))
     for name in names:
-        note(ask.log, f"saved {ctx.task_id} {name}")
+        saved(ctx, ask, name)
     note(ask.log, f"returned {ctx.task_id}")
     return sum(done)
 
@@ -137,17 +159,18 @@ async def heed(ctx: Context, ask: Ask) -> list[int]:
     names = [f"item-{number}" for number in range(ask.steps)]
     await ctx.map("items", item, names)
     for name in names:
-        note(ask.log, f"saved {ctx.task_id} {name}")
+        saved(ctx, ask, name)
     return said
 
 
 @app.task("block", retry=QUICK)
 def block(ctx: Any, ask: Ask) -> int:
+    begin(ctx, ask)
     total = 0
     for number in range(ask.steps):
         name = f"step-{number}"
         total += ctx.step(name, sync_step, ctx.task_id, name, ask.log, ask.pause)
-        note(ask.log, f"saved {ctx.task_id} {name}")
+        saved(ctx, ask, name)
     return total
 
 

@@ -1,11 +1,13 @@
 """The checker is worth something: each guarantee that is broken on purpose turns it red."""
 
 import asyncio
+from collections import Counter
 from pathlib import Path
 
 from chaos.checker import history
-from chaos.recorder import Recorder
+from chaos.recorder import LONG, Recorder
 from chaos.scenes import answered, proven, seeded, submit
+from engine_kit.engine import lines, until
 
 
 async def loaded(recorder: Recorder, name: str, *, lives: int, seconds: float) -> None:
@@ -32,6 +34,17 @@ async def test_a_commit_that_is_not_synced_is_found(tmp_path: Path) -> None:
     assert recorder.lost_bytes > 0
     wrong = await proven(recorder)
     assert any(line.startswith("1") and "is gone" in line for line in wrong)
+
+
+async def test_a_saved_step_that_is_forgotten_is_found(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, breaks=("forgetful",))
+    async with recorder.life() as life:
+        life.submit("walk", "walk", recorder.ask("walk", steps=50, pause=0.1))
+        await until(lambda: seen(recorder)["saved"] >= 2, LONG)
+    async with recorder.life():
+        await until(lambda: seen(recorder)["began"] == 2 and said(recorder)[-1] != "began", LONG)
+    wrong = await proven(recorder)
+    assert any(line.startswith("3") and "ran although" in line for line in wrong)
 
 
 async def test_the_same_cut_after_synced_commits_loses_nothing(tmp_path: Path) -> None:
@@ -62,6 +75,15 @@ async def taken_over(recorder: Recorder) -> list[str]:
         await answered(life, recorder, list(recorder.log.asked))
         await life.idle()
     return await proven(recorder)
+
+
+def said(recorder: Recorder) -> list[str]:
+    """The first word of each line that the tasks have written."""
+    return [line.split()[0] for line in lines(recorder.side_effects)]
+
+
+def seen(recorder: Recorder) -> Counter[str]:
+    return Counter(said(recorder))
 
 
 def reasons(recorder: Recorder) -> list[str]:
