@@ -72,10 +72,12 @@ class Claims:
         self._closing = True
         self._bell.ring(at_home=True)
         await self._loop
-        left = [*self._standing, *self._arrived]
-        self._standing = []
-        self._arrived.clear()
+        left, self._standing = [*self._standing, *self._take()], []
         self._answers.give([(wish, ()) for wish in left])
+
+    def _take(self) -> list[_Wish]:
+        # One by one: other threads add to it meanwhile.
+        return [self._arrived.popleft() for _ in range(len(self._arrived))]
 
     async def _run(self) -> None:
         while not self._closing:
@@ -89,9 +91,9 @@ class Claims:
         return max(0.0, min(ends, self.SWEEP))
 
     async def _serve_all(self) -> None:
-        new = {id(wish) for wish in self._arrived}
-        wishes = [*self._standing, *self._arrived]
-        self._arrived.clear()
+        arrived = self._take()
+        new = {id(wish) for wish in arrived}
+        wishes = [*self._standing, *arrived]
         all_of_them = self._pooled or not new
         self._pooled = False
         self._standing = [wish for wish in wishes if not wish.abandoned]
