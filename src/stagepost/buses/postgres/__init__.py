@@ -24,7 +24,7 @@ from stagepost.bus import Committed, Listener, Token
 from stagepost.buses.ears import Ears
 from stagepost.buses.postgres.line import Line, address_of
 from stagepost.buses.postgres.outgoing import Outgoing
-from stagepost.buses.postgres.wire import Channels, hello, payloads, read
+from stagepost.buses.postgres.wire import Channels, hello, is_from, payloads, read
 from stagepost.buses.texts import Texts
 from stagepost.errors import Retryable, StoreRefused
 from stagepost.postgres_line import LOST, PATIENCE, Connection, answered
@@ -201,10 +201,13 @@ class PostgresBus:
             await answered(connection, connection.execute("SELECT 1"))
 
     def _bell_heard(self, _connection: Any, _pid: int, _channel: str, payload: object) -> None:
-        heard = read(str(payload))
-        if heard is None or heard.sender == self._sender:
-            if heard is not None and heard.hello:
+        text = str(payload)
+        if is_from(text, self._sender):
+            if text == hello(self._sender):
                 self._passes.set()
+            return
+        heard = read(text)
+        if heard is None:
             return
         if heard.missed:
             self._ears.missed()
@@ -212,8 +215,8 @@ class PostgresBus:
             self._ears.committed(Committed(heard.events, heard.cancels))
 
     def _text_heard(self, _connection: Any, _pid: int, _channel: str, payload: object) -> None:
-        heard = read(str(payload))
-        if heard is None or heard.sender == self._sender:
+        heard = None if is_from(str(payload), self._sender) else read(str(payload))
+        if heard is None:
             return
         if heard.missed:
             self._heard.clear()

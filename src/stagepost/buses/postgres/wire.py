@@ -10,7 +10,7 @@ What is not understood is left out, so that processes of different versions can 
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, Self
 
 from stagepost.bus import Token
@@ -18,6 +18,8 @@ from stagepost.buses.postgres.outgoing import Batch
 
 _ROOM: Final = 7_800
 """Bytes for the items of a payload; PostgreSQL takes 7,999, and the frame has its share."""
+
+_IDS: Final = _ROOM // len('"01890a5d-ac96-774b-bcce-b302099a8057",')
 
 
 class Heard(NamedTuple):
@@ -28,7 +30,6 @@ class Heard(NamedTuple):
     cancels: tuple[str, ...]
     said: tuple[tuple[str, Token | None], ...]
     missed: bool
-    hello: bool
 
 
 class Channels(NamedTuple):
@@ -52,13 +53,18 @@ def payloads(sender: str, batch: Batch, channels: Channels) -> Iterator[tuple[st
     for chunk in _chunks(_pieces(batch.said)):
         yield texts, _framed(sender, "said", chunk)
     for word, ids in (("events", batch.events), ("cancels", batch.cancels)):
-        for chunk in _chunks(json.dumps(each) for each in ids):
-            yield bells, _framed(sender, word, chunk)
+        for listed in _lists(ids):
+            yield bells, _framed(sender, word, listed)
 
 
 def hello(sender: str) -> str:
     """What a sender tells itself when it begins."""
     return _framed(sender, "hello", ["true"])
+
+
+def is_from(payload: str, sender: str) -> bool:
+    """Whether a payload is a sender's."""
+    return payload.startswith(f'{{"from":"{sender}",')
 
 
 def read(payload: str) -> Heard | None:
@@ -71,7 +77,6 @@ def read(payload: str) -> Heard | None:
             tuple(map(str, found.get("cancels", ()))),
             tuple(map(_said, found.get("said", ()))),
             "missed" in found,
-            "hello" in found,
         )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
@@ -79,6 +84,17 @@ def read(payload: str) -> Heard | None:
 
 def _framed(sender: str, word: str, items: Iterable[str]) -> str:
     return f'{{"from":"{sender}","{word}":[{",".join(items)}]}}'
+
+
+def _lists(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    # All that fit are encoded at once: this is on every task's path.
+    for first in range(0, len(ids), _IDS):
+        some = ids[first : first + _IDS]
+        text = json.dumps(some, separators=(",", ":"))[1:-1]
+        if len(text) <= _ROOM:
+            yield [text]
+        else:
+            yield from _chunks(map(json.dumps, some))
 
 
 def _chunks(items: Iterable[str]) -> Iterator[list[str]]:
