@@ -43,3 +43,5 @@ async def _ended_while_it_waits(connection: "asyncpg.Connection[asyncpg.Record]"
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
         ):
             await asyncio.sleep(0.01)
+            # Within a transaction the first look is the last one otherwise.
+            await connection.execute("SELECT pg_stat_clear_snapshot()")

@@ -42,14 +42,16 @@ _SETTINGS: Final = {
 
 
 class Backend(asyncpg.Connection):  # type: ignore[misc]  # the driver has no types
-    """A connection that knows which process of the server serves it."""
+    """A connection that knows which process of the server serves it, and whom it served last."""
 
-    __slots__ = ("born", "pid")
+    __slots__ = ("born", "pid", "user")
 
     pid: int
     """Its number, which the driver forgets as soon as the connection is lost."""
     born: datetime
     """When that process began: its number alone may be another's by now."""
+    user: str
+    """Whose statements it has parsed and planned."""
 
 
 async def connect(address: Address) -> Backend:
@@ -68,6 +70,7 @@ async def connect(address: Address) -> Backend:
         },
     )
     try:
+        backend.user = ""
         backend.pid = backend.get_server_pid()
         backend.born = await backend.fetchval(_BORN)
     except BaseException:
@@ -100,9 +103,13 @@ class Connections:
         self._closed = False
 
     @asynccontextmanager
-    async def one(self) -> AsyncIterator[Backend]:
-        """A connection; after an error in which its state is in doubt it is given up."""
-        backend = await self.take()
+    async def one(self, user: str = "") -> AsyncIterator[Backend]:
+        """A connection; after an error in which its state is in doubt it is given up.
+
+        A user gets the one it had before if that is free: to parse and plan the statements of a
+        claim costs the server as much as half a batch of them.
+        """
+        backend = await self.take(user)
         try:
             yield backend
         except BaseException as error:
@@ -112,12 +119,15 @@ class Connections:
             raise
         self.give(backend)
 
-    async def take(self) -> Backend:
+    async def take(self, user: str = "") -> Backend:
         """A connection that the caller gives back. Raises StoreUnavailable."""
-        while self._idle:
-            backend = self._idle.pop()
-            if not backend.is_closed():
-                return backend
+        self._idle = [backend for backend in self._idle if not backend.is_closed()]
+        for wanted in (user, ""):
+            for backend in reversed(self._idle):
+                if backend.user == wanted:
+                    self._idle.remove(backend)
+                    backend.user = user
+                    return backend
         if time.monotonic() < self._not_before:
             raise StoreUnavailable(self._reason)
         try:

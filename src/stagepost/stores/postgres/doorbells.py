@@ -80,7 +80,7 @@ class Doorbells:
             await self._bell.heard()
             message = self._message()
             try:
-                async with self._connections.one() as backend:
+                async with self._connections.one("doorbells") as backend:
                     # What no disk has to keep need not wait for one.
                     await backend.execute(
                         "SET LOCAL synchronous_commit = off; "

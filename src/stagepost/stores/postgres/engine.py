@@ -214,7 +214,10 @@ class Engine:
     async def _write_submits(self, batch: list[Intent]) -> Results:
         news = [intent.argument for intent in batch]
         transaction, answers = await perform(
-            self._connections, self.moment, lambda tx: submitting.submit(tx, news, self.limits)
+            self._connections,
+            self.moment,
+            lambda tx: submitting.submit(tx, news, self.limits),
+            "submits",
         )
         self._announce(transaction)
         return list(zip(batch, answers, strict=True))
@@ -225,7 +228,10 @@ class Engine:
     async def _write_writes(self, batch: list[Intent]) -> Results:
         writes = [intent.argument for intent in batch]
         transaction, answers = await perform(
-            self._connections, self.moment, lambda tx: writing.write(tx, writes, self._held)
+            self._connections,
+            self.moment,
+            lambda tx: writing.write(tx, writes, self._held),
+            "writes",
         )
         self._announce(transaction)
         if self._held_back:
@@ -240,6 +246,7 @@ class Engine:
                 self._connections,
                 self.moment,
                 lambda tx: claiming.claim(tx, demand, lease_id, self._rules),
+                "claims",
             )
         except InDoubt as error:
             self._doubtful.append((lease_id, error))
