@@ -24,6 +24,7 @@ from stagepost.wiring import Engine, open_engine
 
 IN_FLIGHT = 1_000
 SLOTS = 512
+SLOTS_POSTGRES = 1_024  # two claims of as many tasks as one takes: one runs, one is asked for
 _TIMEOUT = 240.0
 
 
@@ -61,9 +62,10 @@ async def measure(folder: Path, tasks: int) -> Measured:
 async def measure_on_postgres(folder: Path, tasks: int) -> Measured:
     """The same with its store in PostgreSQL; the folder is that of the blobs."""
     url = await fresh_database(os.environ["BENCH_POSTGRES"], "bench_stagepost")
-    seconds, commits = await _run(Settings(data=folder, store=url, concurrency=SLOTS), tasks)
+    settings = Settings(data=folder, store=url, concurrency=SLOTS_POSTGRES)
+    seconds, commits = await _run(settings, tasks)
     await postgres_database.check_completed(url, tasks)
-    notes = f"{SLOTS} slots, {commits} commits, {await hot_updates(url)}"
+    notes = f"{SLOTS_POSTGRES} slots, {commits} commits, {await hot_updates(url)}"
     return _measured("stagepost-postgres", tasks, seconds, notes)
 
 

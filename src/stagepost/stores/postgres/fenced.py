@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from stagepost.errors import Conflict
@@ -46,4 +47,8 @@ def of_kind(writes: Sequence[Write], *kinds: Kind) -> Numbered:
 
 def sound(lease: Lease) -> bool:
     """Whether a lease could be one of ours; any text may come as one."""
-    return known(lease.task_id) and known(lease.lease_id)
+    return known(lease.task_id) and _known(lease.lease_id)
+
+
+_known = lru_cache(256)(known)
+"""A lease is that of many tasks."""

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-MOST: Final = 1_000
-"""Tasks of one claim; a worker with more free slots asks again."""
+MOST: Final = 500
+"""Tasks of one claim; a worker with more free slots asks again, while these run."""
 
 MOST_QUEUES: Final = 256
 """Queues of a lane that one statement looks at; where there are more, see `careful`."""
