@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from stagepost.choice import LaneTurns
 from stagepost.errors import LeaseLost, Retryable
@@ -19,6 +19,7 @@ from stagepost.worker_lease import WorkerLease
 
 _log = logging.getLogger("stagepost.worker")
 
+_CLAIM: Final = 512  # tasks that one claim asks for; more are asked for while these run
 _CLAIM_WAIT: Final = 0.25  # seconds that a claim stands in the store; bounds how long a drain takes
 _PAUSE: Final = 1.0  # seconds before another try when the store can't be used
 _UNSETTLED: Final = 4  # times the slots: so many outcomes may wait for the store
@@ -28,7 +29,9 @@ class Slots:
     """Claims as many tasks as it has free slots and runs each in an asyncio task.
 
     A slot is free again as soon as its handler has ended; its outcome is settled beside the next
-    handler. Everything but the reading of `running` and `unsettled` happens in the handlers' loop.
+    handler. While claims come back full, the next one is asked for before the last is answered, so
+    that the store does not stand still meanwhile. Everything but the reading of `running` and
+    `unsettled` happens in the handlers' loop.
     """
 
     def __init__(
@@ -56,6 +59,10 @@ class Slots:
         self._count = count
         self._open: set[Running] = set()
         self._returning: set[asyncio.Task[None]] = set()
+        self._asked = 0
+        """Slots of claims that are not answered yet."""
+        self._ahead: _Asked | None = None
+        self._busy = False
         self._freed = asyncio.Event()
         self._draining = False
         self._working = True
@@ -68,7 +75,7 @@ class Slots:
     async def work(self) -> None:
         """Claim and run until told to drain."""
         try:
-            while not self._draining:
+            while self._ahead is not None or not self._draining:
                 try:
                     await self._turn()
                 except asyncio.CancelledError:
@@ -80,14 +87,17 @@ class Slots:
             self._end_all()
 
     async def _turn(self) -> None:
-        free = self._count - len(self.running)
-        if free <= 0 or len(self._open) >= self._count * _UNSETTLED:
+        asked, self._ahead = self._ahead or self._ask(), None
+        if asked is None:
             self._freed.clear()
             await self._freed.wait()
             return
+        if self._busy and not self._draining:
+            self._ahead = self._ask()
         try:
-            await self._claim(free)
+            await self._begin(asked)
         except Retryable as error:
+            self._busy = False
             _log.warning("no tasks are claimed for a moment: %s", error)
             await asyncio.sleep(_PAUSE)
 
@@ -111,11 +121,24 @@ class Slots:
         for running in tuple(self.running.values()):
             running.unwind()
 
-    async def _claim(self, free: int) -> None:
+    def _ask(self) -> "_Asked | None":
+        slots = min(_CLAIM, self._count - len(self.running) - self._asked)
+        if slots <= 0 or len(self._open) >= self._count * _UNSETTLED:
+            return None
         demand = Demand(
-            self.worker_id, free, self._turns, self._names, self._limits, self._versions
+            self.worker_id, slots, self._turns, self._names, self._limits, self._versions
         )
-        for claim in await self._store.claim(demand, wait=_CLAIM_WAIT):
+        claims = asyncio.ensure_future(self._store.claim(demand, wait=_CLAIM_WAIT))
+        self._asked += slots
+        return _Asked(slots, claims)
+
+    async def _begin(self, asked: "_Asked") -> None:
+        try:
+            claims = await asked.claims
+        finally:
+            self._asked -= asked.slots
+        self._busy = len(claims) == _CLAIM
+        for claim in claims:
             if self._draining:
                 returning = asyncio.create_task(self._give_back(claim), name="give back")
                 self._returning.add(returning)
@@ -153,6 +176,13 @@ class Slots:
             await insist(lambda: self._store.settle(claim.lease, Drained()))
         except LeaseLost as error:
             _log.info("%s", error)
+
+
+class _Asked(NamedTuple):
+    """A claim on its way, and how many slots it may fill."""
+
+    slots: int
+    claims: "asyncio.Future[Sequence[Claimed]]"
 
 
 def _go_on() -> None:
