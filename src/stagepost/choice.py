@@ -72,6 +72,8 @@ class LaneTurns:
         busy = [lane for lane in self._stride if available.get(lane)]
         for lane in busy:
             self._place[lane] = max(self._place[lane], self._latest)
+        if len(busy) == 1:
+            return self._alone(busy[0], available[busy[0]][:slots])
         taken = dict.fromkeys(busy, 0)
         chosen: list[Row] = []
         while busy and len(chosen) < slots:
@@ -83,6 +85,13 @@ class LaneTurns:
             if taken[lane] == len(available[lane]):
                 busy.remove(lane)
         return chosen
+
+    def _alone(self, lane: str, rows: Sequence[Row]) -> list[Row]:
+        # As turn by turn, but at once.
+        if rows:
+            self._place[lane] += self._stride[lane] * len(rows)
+            self._latest = self._place[lane] - self._stride[lane]
+        return list(rows)
 
     def _choose_admitted(
         self, available: Mapping[str, Sequence[Row]], slots: int, admits: Callable[[Row], bool]

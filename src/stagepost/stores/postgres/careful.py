@@ -65,7 +65,8 @@ async def take(tx: Transaction, demand: Demand, lease_id: str, known: KnownRules
 
 def _in_order(chosen: list[Row], found: list[Any]) -> list[Any]:
     taken = {record[starting.ID]: record for record in found if record[starting.ID] is not None}
-    return [taken[row[4]] for row in choosing.by_score(chosen) if row[4] in taken]
+    wanted = [str(row[4]) for row in choosing.by_score(chosen)]
+    return [taken[task_id] for task_id in wanted if task_id in taken]
 
 
 async def _choose(

@@ -11,7 +11,7 @@ from stagepost.outcome import Drained
 from stagepost.records import Claimed, Demand
 from stagepost.stores.choosing import FORGOTTEN, READS_PER_SLOT, STRIDE
 from stagepost.stores.postgres import careful, changes, queues, starting
-from stagepost.stores.postgres.rows import MS
+from stagepost.stores.postgres.rows import MS, Idle
 from stagepost.stores.postgres.ruling import KnownRules
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.task import Status, Task
@@ -19,6 +19,8 @@ from stagepost.versions import own_versions, pool_types
 
 _LATE_ROUNDS: Final = 32
 """Tries to find one that is not past its deadline; what then is left is `expire_queued`'s."""
+
+_NOBODY: Final = "00000000-0000-0000-0000-000000000000"
 
 _NOW: Final = f"WITH RECURSIVE n AS MATERIALIZED (SELECT {MS} AS ms), "
 
@@ -40,10 +42,11 @@ _SHARES: Final = f"""turn AS MATERIALIZED (
         LEFT JOIN rules AS r ON r.kind = 'tenant' AND r.name = q.tenant
     WHERE q.type = ANY($7::text[])
 ), crowd AS MATERIALIZED (SELECT lane, max(nth) AS tenants FROM usable GROUP BY lane
+), alone AS MATERIALIZED (SELECT (SELECT count(*) FROM usable) = 1 AS it
 ), ready AS (
     SELECT u.lane, u.tenant, u.type, u.stride, u.place, u.start,
         row_number() OVER (PARTITION BY u.lane, u.tenant ORDER BY c.score, c.task_id) - 1 AS nth
-    FROM usable AS u JOIN crowd USING (lane) CROSS JOIN LATERAL (
+    FROM usable AS u JOIN crowd USING (lane) JOIN alone ON NOT it CROSS JOIN LATERAL (
         SELECT p.score, p.task_id FROM pool AS p
         WHERE p.lane = u.lane AND p.tenant = u.tenant AND p.type = u.type
         ORDER BY p.score, p.task_id
@@ -59,6 +62,9 @@ _SHARES: Final = f"""turn AS MATERIALIZED (
             FROM ready) AS f JOIN turn ON turn.lane = f.lane
         ORDER BY turn.place + turn.stride * (f.nth - 1), turn.no LIMIT $8::integer) AS turns
     GROUP BY lane, tenant, type
+    UNION ALL
+    -- Where there is one queue, it has every turn.
+    SELECT lane, tenant, type, $8::integer FROM usable JOIN alone ON it
 ), chosen AS MATERIALIZED (
     SELECT c.* FROM share CROSS JOIN LATERAL (
         SELECT p.ctid AS place, p.lane, p.tenant, p.score, p.task_id, p.deadline FROM pool AS p
@@ -73,6 +79,12 @@ _CLAIM: Final = (
     % """(SELECT array_agg(lane) FROM crowd WHERE tenants > 1) AS shared,
     (SELECT max(no) FROM queue) AS queues"""
 )
+IDLE: Final[Idle] = (
+    _CLAIM,
+    (0, _NOBODY, _NOBODY, [], [], [], [], 0, [], []),
+)
+"""A claim for nobody; see `warming`."""
+
 _OF_LEASE: Final = f"""{changes.LOCKED} t.id = ANY(ARRAY(
         SELECT unnest(tasks) FROM claims WHERE lease_id = $2::uuid))
     AND t.lease_id = $2::uuid AND t.status = 'RUNNING' ORDER BY t.id FOR UPDATE OF t"""
@@ -139,7 +151,7 @@ def _in_turn(turns: LaneTurns, found: list[Any], slots: int) -> list[Any]:
 
 
 async def _in_time(tx: Transaction, chosen: list[Any]) -> list[Any]:
-    late = [str(record[starting.ID]) for record in chosen if record[4]]
+    late = [record[starting.ID] for record in chosen if record[4]]
     if not late:
         return chosen
     async with tx.connection.transaction():
@@ -156,7 +168,7 @@ def expired_if_queued(task: Task, now: int) -> Change | None:
 
 def _claimed(record: Any, lease_id: str) -> Claimed:
     id_, fence, *rest, _ = record[starting.ID :]
-    return Claimed(str(id_), fence, lease_id, *rest)
+    return Claimed(id_, fence, lease_id, *rest)
 
 
 def _announce(tx: Transaction, claimed: list[Claimed]) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-MOST: Final = 500
+MOST: Final = 512
 """Tasks of one claim; a worker with more free slots asks again, while these run."""
 
 MOST_QUEUES: Final = 256
@@ -17,6 +17,12 @@ OWN_PLACE: Final = "t.status = 'QUEUED' AND t.pooled_at - t.priority::bigint * 1
 A task that leaves the pool while a claim holds its row leaves it to that claim (see `changes`),
 which may have no use for it either. Such rows are strays; whoever meets one drops it.
 """
+
+_FIELDS: Final = """fence, tenant, "user", type, lane, attempt, max_attempts, time_left, progress,
+        step, saved_steps, lost_claims, waits, trace_id, seq, input, code_version, upload_bytes,
+        age, concurrency_key"""
+_NOTHING: Final = ", ".join(["NULL"] * (_FIELDS.count(",") - 1))
+"""For what is late: it has no fields but its tenant."""
 
 START: Final = f"""gone AS (
     -- What is late stays for its dead letter, but for the stray row of a task that has gone on.
@@ -41,8 +47,9 @@ START: Final = f"""gone AS (
     INSERT INTO claims (lease_id, worker_id, tasks)
     SELECT $3::uuid, $2::uuid, array_agg(id) FROM started HAVING count(*) > 0
 ), found AS (
-    SELECT false AS late, started.* FROM started UNION ALL
-    SELECT true, lane, score, task_id, NULL, tenant, {", ".join(["NULL"] * 18)} FROM chosen, n
+    -- The id as text, which is what it is made into.
+    SELECT false AS late, from_lane, score, id::text AS id, {_FIELDS} FROM started UNION ALL
+    SELECT true, lane, score, task_id::text, NULL, tenant, {_NOTHING} FROM chosen, n
     WHERE deadline <= n.ms
 )
 SELECT n.ms, (SELECT count(*) FROM chosen) AS chosen, %s, found.*
