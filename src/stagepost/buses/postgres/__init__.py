@@ -31,7 +31,9 @@ from stagepost.postgres_line import LOST, PATIENCE, Connection, answered
 
 _log = logging.getLogger("stagepost.bus")
 
-_SPACING: Final = 0.005  # seconds between two NOTIFYs: a lone bell goes out at once, a flood merged
+_SPACING: Final = 0.005  # seconds between two NOTIFYs: a lone bell goes out at once, others merged
+_FLOOD: Final = 100  # events of one NOTIFY
+_FLOOD_SPACING: Final = 0.05  # seconds after so many
 _PROBE: Final = 5.0  # seconds between two looks at whether the listening connection still answers
 _LAST_WORDS: Final = 2.0  # seconds for what waits when the bus is closed
 
@@ -181,7 +183,7 @@ class PostgresBus:
                 self._rung.set()
                 raise
             self._told.set()
-            await asyncio.sleep(_SPACING)
+            await asyncio.sleep(_SPACING if len(batch.events) < _FLOOD else _FLOOD_SPACING)
 
     # What is heard
 

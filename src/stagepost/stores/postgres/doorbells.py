@@ -25,6 +25,8 @@ from stagepost.stores.rows import json
 _log = logging.getLogger("stagepost.store")
 
 _GAP: Final = 0.02  # seconds between two messages at least
+_FLOOD: Final = 50  # facts of one message
+_FLOOD_GAP: Final = 0.1  # seconds after so many
 _MOST_BYTES: Final = 7_000
 """PostgreSQL takes 8,000."""
 _LOOK: Final = 10.0  # seconds between two proofs that the connection lives
@@ -78,6 +80,7 @@ class Doorbells:
     async def _tell(self) -> None:
         while True:
             await self._bell.heard()
+            many = self._counts.total()
             message = self._message()
             try:
                 async with self._connections.one("doorbells") as backend:
@@ -88,7 +91,7 @@ class Doorbells:
                     )
             except (StoreUnavailable, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
                 _log.debug("a doorbell was lost", exc_info=True)
-            await asyncio.sleep(_GAP)
+            await asyncio.sleep(_GAP if many < _FLOOD else _FLOOD_GAP)
 
     def _message(self) -> str:
         counts = [[*key, number] for key, number in self._counts.items()]
