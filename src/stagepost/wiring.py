@@ -74,6 +74,7 @@ async def open_engine(
         if settings.embedded:
             # The folder's lock is ours: whoever had a claim before is dead.
             await engine.store.rescue(older_than=0.0)
+        await engine.store.warm(workers=Part.WORKER in engine.parts)
         async with _loops(engine, settings):
             yield engine
 

@@ -39,7 +39,7 @@ async def test_a_write_whose_connection_is_lost_on_the_way_is_done_once(
 
 async def _ended_while_it_waits(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
     async with asyncio.timeout(20):
-        while not await connection.fetch(  # noqa: ASYNC110  # the server has no event of ours
+        while not await connection.fetch(  # the server has no event of ours
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
         ):
             await asyncio.sleep(0.01)

@@ -105,6 +105,13 @@ class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
         """Changes of many tasks at once."""
         ...
 
+    async def warm(self, *, workers: bool) -> None:
+        """Make ready what is on every task's path; `workers` says whether any work here.
+
+        Nothing depends on it but the time that the first tasks take, so it raises nothing.
+        """
+        ...
+
     async def ping(self) -> int:
         """The store's time if it can take writes now; raises StoreUnavailable with the reason."""
         ...

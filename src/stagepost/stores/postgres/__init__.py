@@ -277,6 +277,10 @@ class PostgresStore:
         """The live key with a hash."""
         return await self._engine.read(lambda db: looking.key(db, key_hash))
 
+    async def warm(self, *, workers: bool) -> None:
+        """Make the connections of submits, and those of claims and what they write."""
+        await self._engine.warm(workers=workers)
+
     async def ping(self) -> int:
         """Write something."""
         return await self._engine.change(life.ping)

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from stagepost.event import StepSaved
 from stagepost.stores.postgres.fenced import Answer, Numbered, Write, sound
-from stagepost.stores.postgres.rows import MS, mended
+from stagepost.stores.postgres.rows import MS, Idle, mended
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.rows import json
 from stagepost.stores.wording import lease_lost, saved_already
@@ -62,6 +62,9 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS MATERIALIZED (
     WHERE tasks.id = s.id
 )
 SELECT n.ms, w.no, w.taken FROM n LEFT JOIN w ON true"""
+IDLE: Final[Idle] = (_SAVE, (0, *[[]] * 14))
+"""Nothing to save; see `warming`."""
+
 _STEPS: Final = """
 SELECT s.task_id, s.path, s.fence, s.value, s.blob
 FROM unnest($1::uuid[], $2::text[]) AS r (id, path)

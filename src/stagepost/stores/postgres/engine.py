@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
+import asyncpg
+
 from stagepost.bus import Committed
 from stagepost.clock import Clock
 from stagepost.errors import QueueFull, StoreUnavailable
@@ -18,6 +20,7 @@ from stagepost.stores.postgres import (
     refusals,
     standing,
     submitting,
+    warming,
     writing,
 )
 from stagepost.stores.postgres.address import Address
@@ -129,6 +132,13 @@ class Engine:
     async def read(self, read: Callable[[Backend], Awaitable[Answer]]) -> Answer:
         """A read's answer."""
         return await self._at_home(lambda: self._read(read))
+
+    async def warm(self, *, workers: bool) -> None:
+        """Make what is on every task's path ready for the first one, if that can be done now."""
+        try:
+            await self._at_home(lambda: warming.warm(self._connections, workers=workers))
+        except (StoreUnavailable, OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            _log.info("the first tasks will take longer: %s", refusals.reason(error))
 
     def rules_changed(self) -> None:
         """A rule was changed: claim by it from now on."""

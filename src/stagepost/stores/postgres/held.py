@@ -2,12 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 Place = tuple[str, str]
 """A task's type and lane."""
 
 Key = tuple[str, str]
 """A tenant and a concurrency key of it."""
+
+
+_NONE: Final[dict[str, Place]] = {}
 
 
 class Held:
@@ -23,9 +27,10 @@ class Held:
         self._leases[lease_id] = places
         self.keys.update(keys)
 
-    def place(self, lease_id: str, task_id: str) -> Place | None:
-        """A task's type and lane; None when the claim was not made here."""
-        return self._leases.get(lease_id, {}).get(task_id)
+    def places(self, ends: Iterable[tuple[str, str]]) -> dict[str, Place | None]:
+        """By task, of (lease, task): its type and lane; None when the claim was not made here."""
+        leases = self._leases
+        return {task_id: leases.get(lease_id, _NONE).get(task_id) for lease_id, task_id in ends}
 
     def finished_by(self, ends: Iterable[tuple[str, str]]) -> Sequence[str]:
         """The leases that have no task left once these (lease, task) have ended."""

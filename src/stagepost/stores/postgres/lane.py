@@ -23,7 +23,7 @@ _log = logging.getLogger("stagepost.store")
 
 MOST_INTENTS: Final = 10_000
 MOST_BYTES: Final = 64 * 1024 * 1024
-_BATCH: Final = 500
+_BATCH: Final = 512
 _BATCH_BYTES: Final = 16 * 1024 * 1024
 _SMALL: Final = 4_096  # bytes; a smaller intent is bounded by the count alone
 _ROOM_POLL: Final = 0.005  # seconds

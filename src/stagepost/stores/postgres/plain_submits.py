@@ -1,13 +1,16 @@
 """Plain submits, which are most of them: tasks to be run at once, by one statement for all."""
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any, Final
+
+import asyncpg
 
 from stagepost.errors import Conflict
 from stagepost.records import Kin, NewTask, Submitted
 from stagepost.stores.accepting import FIRST_OPTION
 from stagepost.stores.postgres.batch import Answer
-from stagepost.stores.postgres.rows import MS, numbers, texts, unfolded, uuids
+from stagepost.stores.postgres.rows import MS, Idle, numbers, texts, unfolded, uuids
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.task import Status
 
@@ -16,7 +19,16 @@ _LONGEST: Final = 10 * 365 * 86_400_000  # milliseconds
 _WORDS: Final = ", ".join(unfolded(number) for number in range(3, 8))
 
 
-def _accepting(row: str = "", field: str = "", columns: str = "", values: str = "") -> str:
+_UNLESS_THERE: Final = "ON CONFLICT (id) DO NOTHING"
+
+
+def _accepting(
+    row: str = "",
+    field: str = "",
+    columns: str = "",
+    values: str = "",
+    conflict: str = _UNLESS_THERE,
+) -> str:
     """The statement that accepts tasks to be run at once, and what else each of them has."""
     return f"""
 WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS (
@@ -28,7 +40,7 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS (
         max_attempts, run_at, pooled_at, seq, trace_id, input{columns})
     SELECT r.id, tenant, "user", type, lane, 'QUEUED', n.ms, n.ms + ttl, ttl, max_attempts, n.ms,
         n.ms, 1, trace_id, input{values}
-    FROM r, n ON CONFLICT (id) DO NOTHING
+    FROM r, n {conflict}
     RETURNING id, lane, tenant, type, created_at, deadline
 ), pooled AS (
     INSERT INTO pool (lane, tenant, type, score, task_id, deadline, pooled_at, hard)
@@ -42,12 +54,18 @@ SELECT n.ms, CASE WHEN (SELECT count(*) FROM kept) < $11::integer
 
 
 _PLAIN: Final = _accepting()
+_NEW: Final = _accepting(conflict="")
+"""The same of ids that nobody has used, an eighth faster; fails where one of them was."""
+
 _CHILDREN: Final = _accepting(
     ", unnest($14::text::integer[])",
     ", place",
     ", parent_id, batch_id, place",
     ", $12::uuid, $13::uuid, place",
 )
+
+IDLE: Final[Idle] = (_NEW, (0, "{}", *["[]"] * 5, "{}", "{}", "[]", 0))
+"""A submit of nothing; see `warming`."""
 
 _THERE: Final = """
 SELECT id, status, created_at FROM tasks
@@ -64,9 +82,15 @@ def _columns(news: Sequence[NewTask]) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-async def submit(tx: Transaction, news: list[NewTask]) -> list[Answer]:
-    """Accept plain tasks: one statement, however many."""
-    row = await tx.connection.fetchrow(_PLAIN, tx.moment.last, *_columns(news))
+async def submit(tx: Transaction, news: list[NewTask], *, alone: bool = False) -> list[Answer]:
+    """Accept plain tasks: one statement, however many; `alone` if it is the whole transaction."""
+    columns = _columns(news)
+    row = None
+    if alone and not tx.again:
+        with contextlib.suppress(asyncpg.UniqueViolationError):
+            row = await tx.connection.fetchrow(_NEW, tx.moment.last, *columns)
+    if row is None:
+        row = await tx.connection.fetchrow(_PLAIN, tx.moment.last, *columns)
     assert row is not None
     now, kept = tx.moment.saw(row[0]), row[1]
     if kept is None:

@@ -61,6 +61,10 @@ def columns_of(tasks: Iterable[Task]) -> list[list[Any]]:
     return [*columns, [task.status is Status.DEAD_LETTER for task in listed]]
 
 
+Idle = tuple[str, tuple[Any, ...]]
+"""A statement, and parameters with which it changes nothing."""
+
+
 def uuids(values: Iterable[str]) -> str:
     """Ids as the text of an array, for `$n::text::uuid[]`; unsound ones are refused there.
 

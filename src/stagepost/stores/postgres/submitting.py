@@ -89,7 +89,7 @@ async def submit(tx: Transaction, news: Sequence[NewTask], limits: Limits) -> li
     if not limits.none:
         plain = [new for new in plain if limits.of(new.tenant) is None]
     if len(plain) == len(news):
-        return await plain_submits.submit(tx, plain)
+        return await plain_submits.submit(tx, plain, alone=True)
     try:
         return await _submit_all(tx, news, plain, limits, careful=False)
     except KeyHeld:

@@ -301,6 +301,9 @@ class SqliteStore:
         """The live key with a hash."""
         return await self._readers.call(lambda db: reading.key(db, key_hash))
 
+    async def warm(self, *, workers: bool) -> None:
+        """Nothing has to be made ready."""
+
     async def ping(self) -> int:
         """Write something."""
         now: int = await self._writer.call(Kind.LIFE, life.ping, None)
