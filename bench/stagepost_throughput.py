@@ -24,7 +24,7 @@ from stagepost.wiring import Engine, open_engine
 
 IN_FLIGHT = 1_000
 SLOTS = 512
-SLOTS_POSTGRES = 1_024  # two claims of as many tasks as one takes: one runs, one is asked for
+SLOTS_POSTGRES = 2_048
 _TIMEOUT = 240.0
 
 

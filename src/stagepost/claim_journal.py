@@ -38,9 +38,9 @@ class ClaimJournal:
     """
 
     __slots__ = (
-        "_batches", "_blobs", "_bus", "_claim", "_closed", "_knows_all", "_lease", "_limiting",
+        "_batches", "_blobs", "_bus", "_claim", "_closed", "_knows_all", "_limiting",
         "_own", "_pages", "_progress", "_saved", "_store", "_texts", "_to_come",
-        "_worker_lease", "limits", "progressed",
+        "_worker_lease", "lease", "limits", "progressed",
     )  # fmt: skip
 
     def __init__(
@@ -55,7 +55,7 @@ class ClaimJournal:
     ) -> None:
         self._claim = claim
         self._worker_lease = worker_lease
-        self._lease: Lease = claim.lease
+        self.lease: Lease = claim.lease
         self._store = store
         self._blobs = blobs
         self._bus = bus
@@ -126,7 +126,7 @@ class ClaimJournal:
         checkpoint = Checkpoint(step.path, step.name, step.input_hash, value, step.took)
         note = None if self._progress is None else await self._progress.take()
         self._check()
-        await insist(lambda: self._store.checkpoint(self._lease, checkpoint, note))
+        await insist(lambda: self._store.checkpoint(self.lease, checkpoint, note))
         self.progressed = True
         self._own.add(step.path)
         self._forget_text(step.path)
@@ -134,12 +134,12 @@ class ClaimJournal:
     async def sleep(self, path: str, seconds: float) -> Pending:
         """How long a sleep still lasts."""
         self._check()
-        return await insist(lambda: self._store.waits.sleep(self._lease, path, seconds))
+        return await insist(lambda: self._store.waits.sleep(self.lease, path, seconds))
 
     async def listen(self, wait: NewWait) -> Pending | str:
         """Take a signal, or go on waiting."""
         self._check()
-        answer = await insist(lambda: self._store.waits.listen(self._lease, wait))
+        answer = await insist(lambda: self._store.waits.listen(self.lease, wait))
         if isinstance(answer, str):
             self.progressed = True
             self._own.add(wait.path)
@@ -154,7 +154,7 @@ class ClaimJournal:
         if note.percent < self._claim.progress and self._replays():
             return
         if self._progress is None:
-            self._progress = LatestProgress(self._lease, self._store)
+            self._progress = LatestProgress(self.lease, self._store)
         self._progress.put(note)
 
     def _replays(self) -> bool:
@@ -176,7 +176,7 @@ class ClaimJournal:
         key = await self._stage()
         stored = await insist(lambda: self._blobs.put(key, chunks(content), limit=_ARTIFACT_LIMIT))
         artifact = Artifact(name, media_type, stored.size, stored.sha256, key)
-        await insist(lambda: self._store.attach(self._lease, artifact))
+        await insist(lambda: self._store.attach(self.lease, artifact))
 
     async def batch(self, path: str) -> Batch | None:
         """The children at a path."""
@@ -193,7 +193,7 @@ class ClaimJournal:
         """Start children."""
         self._check()
         page = await insist(lambda: self._pages.page(self._claim.tenant, children))
-        batch = await insist(lambda: self._store.children.spawn(self._lease, page))
+        batch = await insist(lambda: self._store.children.spawn(self.lease, page))
         if self._batches is not None:
             self._batches.add(batch.path)
         self.progressed = True

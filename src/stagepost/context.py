@@ -1,5 +1,6 @@
 """What a handler receives."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -304,12 +305,18 @@ class Context:
         async with Flight(self._gate, None):
             await self._gate.through(self._journal.attach, name, media_type, content)
 
-    async def call_handler(self, handler: Callable[..., Any], request: Any) -> Any:
+    async def call_handler(
+        self,
+        handler: Callable[..., Any],
+        request: Any,
+        asyncio_task: "asyncio.Task[Any] | None" = None,
+    ) -> Any:
         """Run a handler in this context, and end it with the handler. For the engine.
 
+        It is `asyncio_task` that runs now, if that is known.
         When a handler raises, the steps that it has left in flight are finished and saved first.
         """
-        self._gate.is_handler()
+        self._gate.is_handler(asyncio_task)
         # Not reset: what the handler starts keeps them, and its asyncio task ends with it.
         CURRENT.set(Scope())
         SOURCE.set(self._journal)

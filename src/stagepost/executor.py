@@ -151,7 +151,8 @@ class Executor:
     async def _here(self, running: Running, journal: ClaimJournal, task_type: TaskType) -> Outcome:
         claim = running.claim
         context = Context(claim, journal, running.gate, self)
-        value = await context.call_handler(task_type.handler, task_type.load(claim.input))
+        request = task_type.load(claim.input)
+        value = await context.call_handler(task_type.handler, request, running.asyncio_task)
         # A handler that has returned wins over whoever wants to end it from now on.
         running.handled = not running.gate.unwinding
         text = task_type.dump_result(value)
@@ -200,7 +201,7 @@ class Executor:
 
     async def _settle(self, claim: Claimed, journal: ClaimJournal, outcome: Outcome) -> None:
         note = None if journal.close_now() else await journal.close()
-        lease = claim.lease
+        lease = journal.lease
         try:
             try:
                 await self._store.settle(lease, outcome, note)

@@ -103,9 +103,9 @@ class Gate:
         """How many branches of the handler are held."""
         return len(self._held)
 
-    def is_handler(self) -> None:
-        """The asyncio task that runs now is the handler's own, or acts for its thread."""
-        self._handler = id(asyncio.current_task())
+    def is_handler(self, handler: "asyncio.Task[Any] | None" = None) -> None:
+        """This asyncio task, or the one that runs now, is the handler's own or acts for it."""
+        self._handler = id(handler or asyncio.current_task())
 
     def used(self) -> None:
         """The asyncio task that runs now uses the context: it is a branch of the handler."""

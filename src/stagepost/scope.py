@@ -34,8 +34,9 @@ class Scope:
         self.path = path
         self.name = name
         self.flight = flight
-        self._used: dict[str, int] = {}
-        self._live: set[str] = set()
+        # Made when they are needed: many handlers have no steps, and most steps none inside.
+        self._used: dict[str, int] | None = None
+        self._live: set[str] | None = None
         self.permits: list[Any] = []
         """What is let go of when the step ends: permits, which know their scope."""
 
@@ -48,7 +49,9 @@ class Scope:
         _check(name, key)
         base = f"{self.path}/{escape(name)}" if self.path else escape(name)
         mark = base if key is None else f"{base}:{escape(key)}"
-        if mark in self._live:
+        if self._live is None:
+            self._live = set()
+        elif mark in self._live:
             raise AmbiguousStep(_twice(name, key))
         self._live.add(mark)
         try:
@@ -61,6 +64,8 @@ class Scope:
         return self._numbered(f"{self.path}/:{mark}")
 
     def _numbered(self, base: str) -> str:
+        if self._used is None:
+            self._used = {}
         self._used[base] = number = self._used.get(base, 0) + 1
         return base if number == 1 else f"{base}#{number}"
 

@@ -20,7 +20,7 @@ import (
 
 const (
 	rows    = 1_000
-	workers = 512
+	workers = 1_024
 	timeout = 240 * time.Second
 )
 

@@ -1,7 +1,7 @@
 """How what was written is told to whoever awaits it, in whatever event loop that is."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 
@@ -25,12 +25,7 @@ def hand_over(
     Results whose callers have gone are `left_over`, which may be called in any of the loops. `home`
     is the loop in which this is called, if it is one.
     """
-    by_loop: dict[asyncio.AbstractEventLoop | None, list[tuple[Wish, Any]]] = {}
-    for answer in results:
-        future = answer[0].future
-        loop = home if future is None else future.get_loop()
-        by_loop.setdefault(loop, []).append(answer)
-    for loop, answers in by_loop.items():
+    for loop, answers in _by_loop(results, home):
         if loop is home or loop is None:
             _give(answers, left_over)
             continue
@@ -39,6 +34,17 @@ def hand_over(
         except RuntimeError:
             # The loop was closed: nobody is left there to be told.
             left_over(answers)
+
+
+def _by_loop(
+    results: Sequence[tuple[Wish, Any]], home: asyncio.AbstractEventLoop | None
+) -> Iterator[tuple[asyncio.AbstractEventLoop | None, list[tuple[Wish, Any]]]]:
+    loops = [home if (future := wish.future) is None else future.get_loop() for wish, _ in results]
+    for loop in dict.fromkeys(loops):
+        if len(results) == loops.count(loop):
+            yield loop, list(results)
+        else:
+            yield loop, [each for each, its in zip(results, loops, strict=True) if its is loop]
 
 
 def _give(answers: list[tuple[Wish, Any]], left_over: LeftOver[Wish]) -> None:
