@@ -24,7 +24,7 @@ from stagepost.wiring import Engine, open_engine
 
 IN_FLIGHT = 1_000
 SLOTS = 512
-SLOTS_POSTGRES = 2_048
+SLOTS_POSTGRES = 2_048  # four claims: three run or end, and one is on its way
 _TIMEOUT = 240.0
 
 
