@@ -83,7 +83,7 @@ class Children:
         """Start one child; answers its id."""
         with CURRENT.get().enter(plan.type, key) as path:
             batch = await self._start(path, plan, [value], stop=False)
-            (child,) = await self._page(batch, -1, texts=False)
+            (child,) = await self._page(batch, -1, 1, texts=False)
         return child.task_id
 
     async def batch(
@@ -189,15 +189,18 @@ class Children:
 
     async def _results(self, batch: Batch, *, texts: bool) -> list[ChildResult]:
         found: list[ChildResult] = []
+        many = _READ if texts else PAGE
         while len(found) < batch.made:
-            page = await self._page(batch, len(found) - 1, texts=texts)
+            page = await self._page(batch, len(found) - 1, many, texts=texts)
             if not page:
                 break
             found += [await self._result(record, texts=texts) for record in page]
+            many = _next_many(many, page)
         return found
 
-    async def _page(self, batch: Batch, after: int, *, texts: bool) -> Sequence[ChildRecord]:
-        many = _READ if texts else PAGE
+    async def _page(
+        self, batch: Batch, after: int, many: int, *, texts: bool
+    ) -> Sequence[ChildRecord]:
         return await self._gate.through(self._journal.children, batch.id, after, many, texts=texts)
 
     async def _result(self, record: ChildRecord, *, texts: bool) -> ChildResult:
@@ -210,6 +213,13 @@ class Children:
         return ChildResult(
             record.task_id, record.status, result, record.failure_kind, record.error_message
         )
+
+
+def _next_many(many: int, page: Sequence[ChildRecord]) -> int:
+    """How many results to read next: more while they are small."""
+    size = sum(record.result.size for record in page if record.result is not None)
+    fit = PAGE_BYTES * len(page) // max(1, size)
+    return max(_READ, min(2 * many, fit, PAGE))
 
 
 def _pages(values: Iterable[Any]) -> Iterator[tuple[list[_Value], bool]]:

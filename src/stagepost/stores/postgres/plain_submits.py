@@ -62,6 +62,7 @@ _CHILDREN: Final = _accepting(
     ", place",
     ", parent_id, batch_id, place",
     ", $12::uuid, $13::uuid, place",
+    conflict="",
 )
 
 IDLE: Final[Idle] = (_NEW, (0, "{}", *["[]"] * 5, "{}", "{}", "[]", 0))
@@ -101,13 +102,14 @@ async def submit(tx: Transaction, news: list[NewTask], *, alone: bool = False) -
 
 async def submit_children(tx: Transaction, news: list[NewTask], kin: Sequence[Kin]) -> None:
     """Accept plain children of one batch, which have ids of their own. Raises Conflict."""
-    row = await tx.connection.fetchrow(
-        _CHILDREN, tx.moment.last, *_columns(news), kin[0].parent_id, kin[0].batch_id,
-        numbers(each.place for each in kin),
-    )  # fmt: skip
+    try:
+        row = await tx.connection.fetchrow(
+            _CHILDREN, tx.moment.last, *_columns(news), kin[0].parent_id, kin[0].batch_id,
+            numbers(each.place for each in kin),
+        )  # fmt: skip
+    except asyncpg.UniqueViolationError as error:
+        raise taken() from error
     assert row is not None
-    if row[1] is not None:
-        raise taken()
     tx.moment.saw(row[0])
     _announce(tx, news)
 
