@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import uvloop
@@ -124,9 +124,12 @@ async def _fall_asleep(store: Store, sleepers: int, begins: float, window: float
 
 
 async def _all_claimed(store: Store, demand: Demand, wanted: int) -> list[Claimed]:
-    claims = list(await store.claim(demand, wait=30.0))
-    if len(claims) != wanted:
-        raise SystemExit(f"{len(claims)} tasks were claimed of {wanted}")
+    claims: list[Claimed] = []
+    while len(claims) < wanted:
+        found = await store.claim(replace(demand, slots=wanted - len(claims)), wait=30.0)
+        if not found:
+            raise SystemExit(f"{len(claims)} tasks were claimed of {wanted}")
+        claims += found
     return claims
 
 

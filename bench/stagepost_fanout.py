@@ -11,7 +11,7 @@ import uvloop
 from bench.apps import app
 from bench.postgres_database import fresh_database
 from bench.program import Measured, print_measured, scratch_folder
-from bench.stagepost_throughput import SLOTS
+from bench.stagepost_throughput import SLOTS, SLOTS_POSTGRES
 from stagepost import interpreter
 from stagepost.settings import Settings
 from stagepost.wiring import open_engine
@@ -30,7 +30,8 @@ async def measure(settings: Settings, name: str, tasks: int) -> Measured:
         done = await engine.client.result(view)
     if done != tasks:
         raise RuntimeError(f"{done} of {tasks} children have completed: {view.task.status}")
-    return Measured(name, tasks, seconds, durable=True, notes=f"{SLOTS} slots, one parent")
+    notes = f"{settings.concurrency} slots, one parent"
+    return Measured(name, tasks, seconds, durable=True, notes=notes)
 
 
 async def run(folder: Path, tasks: int, *, postgres: bool) -> Measured:
@@ -38,7 +39,7 @@ async def run(folder: Path, tasks: int, *, postgres: bool) -> Measured:
     if not postgres:
         return await measure(Settings(data=folder, concurrency=SLOTS), "stagepost-fanout", tasks)
     url = await fresh_database(os.environ["BENCH_POSTGRES"], "bench_fanout")
-    settings = Settings(data=folder, store=url, concurrency=SLOTS)
+    settings = Settings(data=folder, store=url, concurrency=SLOTS_POSTGRES)
     return await measure(settings, "stagepost-fanout-postgres", tasks)
 
 
