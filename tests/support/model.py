@@ -83,7 +83,7 @@ class Model:
     requests: dict[tuple[str, str], tuple[str, str, int]] = field(default_factory=dict)
     told: Counter[str] = field(default_factory=Counter)
     """How many events each task has had, also those that were taken away."""
-    gone: set[str] = field(default_factory=set)
+    gone: dict[str, Status] = field(default_factory=dict)
     turns: dict[str, LaneTurns] = field(default_factory=dict)
     looks_commit: bool = False
     """Whether each look of a claim is a transaction of its own, so that others come between."""
@@ -194,7 +194,7 @@ class Model:
         if fingerprint != new.idempotency.fingerprint:
             raise IdempotencyMismatch("model")
         if task_id in self.gone:
-            return Submitted(task_id, Status.COMPLETED, at, replayed=True)
+            return Submitted(task_id, self.gone[task_id], at, replayed=True)
         return self._answered(None, task_id, replayed=True)
 
     def _answered(self, new: NewTask | None, task_id: str, *, replayed: bool) -> Submitted:
@@ -485,15 +485,14 @@ class Model:
         self.take(task_id)
 
     def take(self, task_id: str) -> None:
-        """Nothing of a task is left."""
-        del self.tasks[task_id]
+        """Nothing of a task is left but how it ended."""
+        self.gone[task_id] = self.tasks.pop(task_id).status
         for kept in (self.inputs, self.results, self.events, self.steps, self.failures):
             kept.pop(task_id, None)
         self.waits.pop(task_id, None)
         self.signals.pop(task_id, None)
         self.keys.pop(task_id, None)
         self.families.forget(task_id)
-        self.gone.add(task_id)
 
     def change_many(self, change: MassChange) -> int:
         """Do to all of them what is done to one."""
