@@ -122,16 +122,28 @@ class Connections:
     async def take(self, user: str = "") -> Backend:
         """A connection that the caller gives back. Raises StoreUnavailable."""
         self._idle = [backend for backend in self._idle if not backend.is_closed()]
-        for wanted in (user, ""):
-            for backend in reversed(self._idle):
-                if backend.user == wanted:
-                    self._idle.remove(backend)
-                    backend.user = user
-                    return backend
+        backend = self._idle_of(user) or self._idle_of("") or await self._made()
+        backend.user = user
+        return backend
+
+    def _idle_of(self, user: str) -> Backend | None:
+        for backend in reversed(self._idle):
+            if backend.user == user:
+                self._idle.remove(backend)
+                return backend
+        return None
+
+    async def _made(self) -> Backend:
         if time.monotonic() < self._not_before:
             raise StoreUnavailable(self._reason)
         try:
             backend = await connect(self._address)
+        except asyncpg.TooManyConnectionsError as error:
+            if self._idle:
+                # Better one that has to learn the statements anew than none.
+                return self._idle.pop()
+            self._failed(refusals.reason(error))
+            raise StoreUnavailable(self._reason) from error
         except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
             self._failed(refusals.reason(error))
             raise StoreUnavailable(self._reason) from error
