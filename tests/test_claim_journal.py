@@ -17,13 +17,9 @@ from stagepost.claim_journal import ClaimJournal
 from stagepost.errors import LeaseLost, StoreUnavailable, Unwritable
 from stagepost.insisting import insist
 from stagepost.journal import NewStep
-from stagepost.records import Artifact, Checkpoint, Claimed, ProgressNote, SavedStep
+from stagepost.records import Artifact, Checkpoint, ProgressNote, SavedStep
 from stagepost.task import Lease
-
-CLAIM = Claimed(
-    "task-1", 3, "lease-1", "acme", "ann", "a-type", "interactive",
-    1, 4, 1000, 0, None, 0, 0, 0, "0" * 32, 1, "null",
-)  # fmt: skip
+from support.claims import CLAIM
 
 
 class Notebook:

@@ -4,15 +4,11 @@ import pytest
 
 from stagepost.failure import Failure, FailureKind
 from stagepost.outcome import Cancelled, Drained, Failed
-from stagepost.records import Claimed
 from stagepost.retry import Retry
 from stagepost.running import Running, Stop, Why, failed, outcome_of
 from stagepost.task import CancelRequest
+from support.claims import CLAIM
 
-CLAIM = Claimed(
-    "task-1", 3, "lease-1", "acme", "ann", "a-type", "interactive",
-    1, 4, 5000, 0, None, 0, 0, 0, "0" * 32, 1, "null",
-)  # fmt: skip
 RETRY = Retry(attempts=4, first=1, factor=2, jitter=0)
 
 

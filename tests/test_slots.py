@@ -14,7 +14,7 @@ from stagepost.outcome import Drained
 from stagepost.records import Claimed, Demand
 from stagepost.slots import Slots
 from stagepost.worker_lease import WorkerLease
-from test_claim_journal import CLAIM
+from support.claims import CLAIM
 
 COUNT = 1_300
 app = App()
