@@ -1,4 +1,4 @@
-"""Whom a connection serves: the one that it served before, if it can."""
+"""What a connection is used for: for what it was used before, if that can be."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -20,27 +20,27 @@ async def connections(postgres_server: Server) -> AsyncIterator[Connections]:
     await connections.close()
 
 
-async def served(connections: Connections, *users: str) -> list[int]:
-    """The connections that users get who come at the same time, and give back at the end."""
-    backends = [await connections.take(user) for user in users]
+async def served(connections: Connections, *purposes: str) -> list[int]:
+    """The connections for things that are done at the same time; given back at the end."""
+    backends = [await connections.take(purpose) for purpose in purposes]
     for backend in backends:
         connections.give(backend)
     return [backend.pid for backend in backends]
 
 
-async def test_a_user_has_the_connection_that_was_its_before(connections: Connections) -> None:
+async def test_a_purpose_has_the_connection_that_served_it_before(connections: Connections) -> None:
     claims, writes = await served(connections, "claims", "writes")
     assert await served(connections, "claims", "writes") == [claims, writes]
     assert await served(connections, "writes", "claims") == [writes, claims]
 
 
-async def test_who_has_none_takes_one_that_is_nobodys(connections: Connections) -> None:
-    claims, nobodys = await served(connections, "claims", "")
-    assert await served(connections, "writes") == [nobodys]
+async def test_a_new_purpose_takes_one_that_is_for_nothing_yet(connections: Connections) -> None:
+    claims, unused = await served(connections, "claims", "")
+    assert await served(connections, "writes") == [unused]
     assert await served(connections, "claims") == [claims]
 
 
-async def test_where_the_server_has_no_more_one_of_another_user_serves(
+async def test_where_the_server_has_no_more_one_of_another_purpose_serves(
     connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [claims] = await served(connections, "claims")

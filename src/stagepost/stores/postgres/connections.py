@@ -42,16 +42,16 @@ _SETTINGS: Final = {
 
 
 class Backend(asyncpg.Connection):  # type: ignore[misc]  # the driver has no types
-    """A connection that knows which process of the server serves it, and whom it served last."""
+    """A connection that knows which process of the server serves it, and what it is used for."""
 
-    __slots__ = ("born", "pid", "user")
+    __slots__ = ("born", "pid", "purpose")
 
     pid: int
     """Its number, which the driver forgets as soon as the connection is lost."""
     born: datetime
     """When that process began: its number alone may be another's by now."""
-    user: str
-    """Whose statements it has parsed and planned."""
+    purpose: str
+    """For what it was used last, such as claims: their statements are parsed and planned there."""
 
 
 async def connect(address: Address) -> Backend:
@@ -70,7 +70,7 @@ async def connect(address: Address) -> Backend:
         },
     )
     try:
-        backend.user = ""
+        backend.purpose = ""
         backend.pid = backend.get_server_pid()
         backend.born = await backend.fetchval(_BORN)
     except BaseException:
@@ -103,13 +103,13 @@ class Connections:
         self._closed = False
 
     @asynccontextmanager
-    async def one(self, user: str = "") -> AsyncIterator[Backend]:
+    async def one(self, purpose: str = "") -> AsyncIterator[Backend]:
         """A connection; after an error in which its state is in doubt it is given up.
 
-        A user gets the one it had before if that is free: to parse and plan the statements of a
-        claim costs the server as much as half a batch of them.
+        A purpose gets the one that served it before if that is free: to parse and plan the
+        statements of a claim costs the server as much as half a batch of them.
         """
-        backend = await self.take(user)
+        backend = await self.take(purpose)
         try:
             yield backend
         except BaseException as error:
@@ -119,16 +119,16 @@ class Connections:
             raise
         self.give(backend)
 
-    async def take(self, user: str = "") -> Backend:
+    async def take(self, purpose: str = "") -> Backend:
         """A connection that the caller gives back. Raises StoreUnavailable."""
         self._idle = [backend for backend in self._idle if not backend.is_closed()]
-        backend = self._idle_of(user) or self._idle_of("") or await self._made()
-        backend.user = user
+        backend = self._idle_of(purpose) or self._idle_of("") or await self._made()
+        backend.purpose = purpose
         return backend
 
-    def _idle_of(self, user: str) -> Backend | None:
+    def _idle_of(self, purpose: str) -> Backend | None:
         for backend in reversed(self._idle):
-            if backend.user == user:
+            if backend.purpose == purpose:
                 self._idle.remove(backend)
                 return backend
         return None

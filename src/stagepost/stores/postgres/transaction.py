@@ -90,9 +90,9 @@ Work = Callable[[Transaction], Awaitable[Answer]]
 
 
 async def perform(
-    connections: Connections, moment: Moment, work: Work[Answer], user: str = ""
+    connections: Connections, moment: Moment, work: Work[Answer], purpose: str = ""
 ) -> tuple[Transaction, Answer]:
-    """Do the work once, whatever happens on the way; `user` names whose connection is wanted.
+    """Do the work once, whatever happens on the way; `purpose` says which connection suits.
 
     It is done again after a deadlock, a bounded number of times. If the connection is lost while it
     is done, what the server still does of it is ended first, and the work then has `again` set: it
@@ -106,7 +106,7 @@ async def perform(
         try:
             if lost is not None:
                 await connections.bury(lost.pid, lost.born)
-            async with connections.one(user) as backend:
+            async with connections.one(purpose) as backend:
                 transaction = Transaction(backend, moment, again=lost is not None)
                 return transaction, await work(transaction)
         except refusals.AGAIN:

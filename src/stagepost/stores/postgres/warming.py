@@ -20,7 +20,7 @@ _OF_WORKERS: Final[Mapping[str, Sequence[Idle]]] = {
 
 async def warm(connections: Connections, *, workers: bool) -> None:
     """Make the connections of submits, and of `workers` if any work here. Raises what they do."""
-    for user, statements in ({**_OF_API, **_OF_WORKERS} if workers else _OF_API).items():
-        async with connections.one(user) as backend:
+    for purpose, statements in ({**_OF_API, **_OF_WORKERS} if workers else _OF_API).items():
+        async with connections.one(purpose) as backend:
             for statement, parameters in statements:
                 await backend.fetch(statement, *parameters)
