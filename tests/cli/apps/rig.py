@@ -131,9 +131,9 @@ async def count(_ctx: Context, request: Word) -> int:
     return len(request.word)
 
 
-@app.task("mend", retry=Retry(attempts=1))
+@app.task("mend")
 async def mend(_ctx: Context, request: Walk) -> bool:
-    """Fails as long as nobody has mended it."""
+    """Fails for good as long as nobody has mended it; a worker that is lost under it only once."""
     if not (request.folder / "mended").exists():
-        raise KeyError("mended")
+        raise InvalidInput("Nobody has mended it.")
     return True
