@@ -27,11 +27,18 @@ TABLE = {
     "TIMEOUT": (Then.RETRY, Redrive.YES),
     "CONTENT_POLICY": (Then.DEAD_LETTER, Redrive.AFTER_CHANGE),
     "INVALID_INPUT": (Then.DEAD_LETTER, Redrive.AFTER_CHANGE),
+    "CONTEXT_LENGTH": (Then.DEAD_LETTER, Redrive.AFTER_CHANGE),
+    "AUTH": (Then.PARK, Redrive.YES),
+    "CONFIG": (Then.PARK, Redrive.YES),
+    "QUOTA": (Then.PARK, Redrive.YES),
+    "BUDGET": (Then.PARK, Redrive.YES),
+    "BAD_OUTPUT": (Then.DEAD_LETTER, Redrive.AFTER_CHANGE),
     "BUG": (Then.RETRY, Redrive.AFTER_CHANGE),
     "WORKER_LOST": (Then.RETRY, Redrive.YES),
     "DEADLINE": (Then.DEAD_LETTER, Redrive.YES),
     "CODE_CHANGED": (Then.DEAD_LETTER, Redrive.AFTER_CHANGE),
     "CHILD_FAILED": (Then.DEAD_LETTER, Redrive.YES),
+    "UNKNOWN_OUTCOME": (Then.DEAD_LETTER, Redrive.YES),
 }
 
 RAISED: list[tuple[Callable[[str], BaseException], FailureKind]] = [

@@ -26,11 +26,18 @@ class FailureKind(StrEnum):
     TIMEOUT = "TIMEOUT"
     CONTENT_POLICY = "CONTENT_POLICY"
     INVALID_INPUT = "INVALID_INPUT"
+    CONTEXT_LENGTH = "CONTEXT_LENGTH"
+    AUTH = "AUTH"
+    CONFIG = "CONFIG"
+    QUOTA = "QUOTA"
+    BUDGET = "BUDGET"
+    BAD_OUTPUT = "BAD_OUTPUT"
     BUG = "BUG"
     WORKER_LOST = "WORKER_LOST"
     DEADLINE = "DEADLINE"
     CODE_CHANGED = "CODE_CHANGED"
     CHILD_FAILED = "CHILD_FAILED"
+    UNKNOWN_OUTCOME = "UNKNOWN_OUTCOME"
 
 
 class Then(StrEnum):
@@ -65,11 +72,18 @@ REACTIONS: Final[dict[FailureKind, Reaction]] = {
     _K.TIMEOUT: Reaction(Then.RETRY, Redrive.YES),
     _K.CONTENT_POLICY: Reaction(Then.DEAD_LETTER, Redrive.AFTER_CHANGE),
     _K.INVALID_INPUT: Reaction(Then.DEAD_LETTER, Redrive.AFTER_CHANGE),
+    _K.CONTEXT_LENGTH: Reaction(Then.DEAD_LETTER, Redrive.AFTER_CHANGE),
+    _K.AUTH: Reaction(Then.PARK, Redrive.YES),
+    _K.CONFIG: Reaction(Then.PARK, Redrive.YES),
+    _K.QUOTA: Reaction(Then.PARK, Redrive.YES),
+    _K.BUDGET: Reaction(Then.PARK, Redrive.YES),
+    _K.BAD_OUTPUT: Reaction(Then.DEAD_LETTER, Redrive.AFTER_CHANGE),
     _K.BUG: Reaction(Then.RETRY, Redrive.AFTER_CHANGE),
     _K.WORKER_LOST: Reaction(Then.RETRY, Redrive.YES),
     _K.DEADLINE: Reaction(Then.DEAD_LETTER, Redrive.YES),
     _K.CODE_CHANGED: Reaction(Then.DEAD_LETTER, Redrive.AFTER_CHANGE),
     _K.CHILD_FAILED: Reaction(Then.DEAD_LETTER, Redrive.YES),
+    _K.UNKNOWN_OUTCOME: Reaction(Then.DEAD_LETTER, Redrive.YES),
 }
 
 

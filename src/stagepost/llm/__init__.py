@@ -1,0 +1,1 @@
+"""Model calls: what providers say, and what follows from it."""
