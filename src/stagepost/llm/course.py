@@ -1,0 +1,153 @@
+"""The course of one model call through its tries: whom to ask next, and when. Pure.
+
+    RATE_LIMIT    1 to 60 s, or as long as was asked for    until the task's deadline
+    OVERLOADED    2 to 60 s, full jitter                    6 tries, another model after 2
+    SERVER_ERROR  0.5 to 30 s                               4 tries
+    TIMEOUT       1 to 30 s                                 3 tries
+    any other     -                                         the next model, if it may know better
+
+Tries are counted for each model of the chain, since another one is another chance; `MOST_SENT`
+bounds them all. The figures are docs/model-failures.md's, and its table is printed from here.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from stagepost.failure import FailureKind
+from stagepost.llm.catalogue import Model
+from stagepost.llm.refusal import Refusal
+
+_K = FailureKind
+
+MOST_SENT: Final = 12
+"""Calls that are sent for one call of a handler, repairs included."""
+
+
+class Patience(NamedTuple):
+    """How one kind of failure is met: waits from `first` to `most` seconds, `tries` in all."""
+
+    first: float
+    most: float
+    tries: int
+    another_after: int
+    """Failures after which the next model of the chain is asked, if there is one."""
+
+
+PATIENCE: Final[Mapping[FailureKind, Patience]] = {
+    _K.RATE_LIMIT: Patience(1.0, 60.0, MOST_SENT, MOST_SENT),
+    _K.OVERLOADED: Patience(2.0, 60.0, 6, 2),
+    _K.SERVER_ERROR: Patience(0.5, 30.0, 4, 4),
+    _K.TIMEOUT: Patience(1.0, 30.0, 3, 3),
+}
+
+ELSEWHERE: Final = frozenset({_K.AUTH, _K.CONFIG, _K.QUOTA})
+"""Nothing that time heals here, but another provider may have it."""
+
+
+class Ask(NamedTuple):
+    """Send it to this model."""
+
+    model: Model
+
+
+class Wait(NamedTuple):
+    """Ask again after so many seconds; why, for those who wonder."""
+
+    seconds: float
+    refusal: Refusal
+
+
+class GiveUp(NamedTuple):
+    """The attempt fails with this."""
+
+    refusal: Refusal
+
+
+Next = Ask | Wait | GiveUp
+
+
+@dataclass(slots=True)
+class Course:
+    """One call's.
+
+    `closed_for` tells the seconds for which a model's breaker lets no call through, 0 if it does.
+    """
+
+    chain: Sequence[Model]
+    closed_for: Callable[[Model], float]
+    sent: int = 0
+    _place: int = 0
+    _failed: Counter[tuple[int, FailureKind]] = field(default_factory=Counter)
+
+    @property
+    def model(self) -> Model:
+        """The one that is asked now."""
+        return self.chain[self._place]
+
+    def begin(self) -> Next:
+        """Whom to ask: the first model of the chain, from here on, whose breaker lets it through.
+
+        If none does: when the first of all of them will.
+        """
+        for place in range(self._place, len(self.chain)):
+            if not self.closed_for(self.chain[place]):
+                self._place = place
+                return Ask(self.model)
+        waits = [self.closed_for(model) for model in self.chain]
+        if min(waits) == 0:
+            # One before this place is back.
+            self._place = waits.index(0)
+            return Ask(self.model)
+        names = ", ".join(model.name for model in self.chain)
+        return Wait(min(waits), Refusal(_K.OVERLOADED, f"No call gets through to {names} now."))
+
+    def refused(self, refusal: Refusal, spread: float) -> Next:
+        """What follows when the model that was asked has refused; `spread` is random in [0, 1)."""
+        self.sent += 1
+        if self.sent >= MOST_SENT:
+            return GiveUp(refusal)
+        if refusal.kind is _K.CONTEXT_LENGTH:
+            return self._larger(refusal)
+        patience = PATIENCE.get(refusal.kind)
+        if patience is None:
+            return self._elsewhere(refusal) if refusal.kind in ELSEWHERE else GiveUp(refusal)
+        self._failed[self._place, refusal.kind] += 1
+        failed = self._failed[self._place, refusal.kind]
+        if failed >= patience.another_after and self._move():
+            return self.begin()
+        if failed >= patience.tries:
+            return GiveUp(refusal)
+        return Wait(_wait(patience, failed, refusal.retry_after, spread), refusal)
+
+    def _elsewhere(self, refusal: Refusal) -> Next:
+        return self.begin() if self._move() else GiveUp(refusal)
+
+    def _larger(self, refusal: Refusal) -> Next:
+        """A model that holds more, once: what is too long for that one too is too long."""
+        if self._failed[-1, refusal.kind]:
+            return GiveUp(refusal)
+        self._failed[-1, refusal.kind] += 1
+        here = self.model.limits.context or 0
+        for place in range(self._place + 1, len(self.chain)):
+            if (self.chain[place].limits.context or 0) > here:
+                self._place = place
+                return self.begin()
+        return GiveUp(refusal)
+
+    def _move(self) -> bool:
+        if self._place + 1 == len(self.chain):
+            return False
+        self._place += 1
+        return True
+
+
+def _wait(patience: Patience, failed: int, asked: float | None, spread: float) -> float:
+    most = min(patience.first * 2.0 ** min(failed - 1, 32), patience.most)
+    # Never less than a tenth, or a whole fleet would come back at once.
+    jittered = most * max(0.1, spread)
+    if asked is None or not math.isfinite(asked):
+        return jittered
+    return max(jittered, asked)
