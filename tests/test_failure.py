@@ -1,6 +1,7 @@
 """What an exception of a handler means, row by row."""
 
 import asyncio
+import pickle
 import traceback
 from collections.abc import Callable
 
@@ -120,6 +121,29 @@ def test_a_bug_names_its_class() -> None:
 def test_what_was_asked_for_by_a_limit_is_kept() -> None:
     assert classify(errors.RateLimited("Slow down.", retry_after=30)).retry_after == 30
     assert classify(errors.Overloaded("Busy.")).retry_after is None
+
+
+CALLS = sorted(set(FailureKind) - {FailureKind.WORKER_LOST, FailureKind.DEADLINE})
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_a_failed_call_says_its_kind_and_its_text_is_for_operators(kind: FailureKind) -> None:
+    failure = classify(errors.CallFailed(SECRET, kind=kind, retry_after=7))
+    assert (failure.kind, failure.retry_after) == (kind, 7)
+    assert failure.message.endswith(".")
+    assert "hunter2" not in failure.message
+    assert "hunter2" in failure.trace
+
+
+@pytest.mark.parametrize("kind", ["WORKER_LOST", "DEADLINE", "", "no kind"])
+def test_a_failed_call_of_a_kind_that_calls_cannot_have_is_a_bug(kind: str) -> None:
+    assert classify(errors.CallFailed("", kind=kind)).kind is FailureKind.BUG
+
+
+def test_a_failed_call_crosses_processes_whole() -> None:
+    sent = errors.CallFailed("no key", kind="AUTH", retry_after=3.5)
+    got = pickle.loads(pickle.dumps(sent))
+    assert (str(got), got.kind, got.retry_after) == ("no key", "AUTH", 3.5)
 
 
 def test_a_subclass_counts_as_its_kind() -> None:

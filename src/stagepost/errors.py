@@ -25,6 +25,7 @@
     │   ├── CancelAsked        the task was asked to stop: it may start no child any more
     │   ├── IdempotencyMismatch
     │   └── IdempotencyInProgress
+    ├── CallFailed             a model's answer could not be had; `kind` says why
     └── HandlerError           what a handler raises; its message is shown to the user
         ├── InvalidInput
         ├── ContentPolicy
@@ -182,6 +183,27 @@ class Overloaded(HandlerError):
 
 class ServerError(HandlerError):
     """A service that the handler needs failed; tried again by the type's Retry."""
+
+
+class CallFailed(StagepostError):
+    """A model's answer could not be had; `kind` names the failure, as docs/failures.md lists them.
+
+    The text is for operators, since a provider may quote the request; the user reads a sentence of
+    ours. `retry_after` is in seconds, None where nobody has named a time.
+    """
+
+    def __init__(self, message: str, *, kind: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.retry_after = retry_after
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Between processes: with all it tells."""
+        return (_call_failed, (str(self), self.kind, self.retry_after))
+
+
+def _call_failed(message: str, kind: str, retry_after: float | None) -> CallFailed:
+    return CallFailed(message, kind=kind, retry_after=retry_after)
 
 
 class ChildFailed(HandlerError):

@@ -123,6 +123,9 @@ _BY_ERROR: Final[tuple[tuple[type[BaseException], FailureKind], ...]] = (
 )
 
 
+_PATIENT: Final = (errors.RateLimited, errors.CallFailed)
+"""What may name the time after which it is worth another try."""
+
 _SPOKEN: Final = (
     errors.HandlerError,
     errors.UnknownLimit,
@@ -143,9 +146,21 @@ _SENTENCES: Final[dict[FailureKind, str]] = {
     _K.INVALID_INPUT: "The input can't be worked on.",
     _K.CODE_CHANGED: "A saved step was asked for with another input than it was saved with.",
     _K.CHILD_FAILED: "A task that this one has started has failed.",
+    _K.CONTEXT_LENGTH: "The text is too long for the model.",
+    _K.AUTH: "A service that the task needs refuses our key; an operator has to mend that.",
+    _K.CONFIG: "A model that the task needs is not there; an operator has to mend that.",
+    _K.QUOTA: "What a provider lends us is used up; the task goes on when there is more.",
+    _K.BUDGET: "The budget is used up; the task goes on when there is more.",
+    _K.BAD_OUTPUT: "A model's answers were not what was asked for.",
+    _K.UNKNOWN_OUTCOME: (
+        "Nobody knows how a paid call ended, and this task's calls are not paid for twice."
+    ),
     _K.BUG: "The task failed by a fault in its code.",
 }
 """What the user reads where the handler says nothing."""
+
+_BY_NAME: Final = {kind.value: kind for kind in _SENTENCES}
+"""The kinds that a failed call may have; what only the engine can see is none of them."""
 
 
 def classify(error: BaseException) -> Failure:
@@ -158,9 +173,15 @@ def classify(error: BaseException) -> Failure:
     """
     error = _first(error)
     trace = "".join(traceback.format_exception(error))
-    kind = next((kind for cls, kind in _BY_ERROR if isinstance(error, cls)), _K.BUG)
-    after = error.retry_after if isinstance(error, errors.RateLimited) else None
+    kind = _kind(error)
+    after = getattr(error, "retry_after", None) if isinstance(error, _PATIENT) else None
     return Failure(kind, _message(kind, error), trace, after)
+
+
+def _kind(error: BaseException) -> FailureKind:
+    if isinstance(error, errors.CallFailed):
+        return _BY_NAME.get(error.kind, _K.BUG)
+    return next((kind for cls, kind in _BY_ERROR if isinstance(error, cls)), _K.BUG)
 
 
 def _message(kind: FailureKind, error: BaseException) -> str:
