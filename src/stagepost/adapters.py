@@ -1,6 +1,7 @@
 """Which adapter is meant by which setting; nothing else knows one from the other."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from pathlib import Path
 from typing import Final, TypeVar
 
 from stagepost.blobs import Blobs
@@ -15,8 +16,11 @@ from stagepost.errors import StoreRefused
 from stagepost.limiter import Limiter
 from stagepost.limiters.memory import MemoryLimiter
 from stagepost.limiters.postgres import PostgresLimiter
+from stagepost.llm.asking import Asking
+from stagepost.llm.catalogue import BadCatalogue, Catalogue, find_catalogue
 from stagepost.masking import masked
 from stagepost.part import Part
+from stagepost.providers import provider_for
 from stagepost.settings import Settings
 from stagepost.store import Store
 from stagepost.stores.postgres import PostgresStore
@@ -116,3 +120,13 @@ def _chosen(name: str, choices: Mapping[str, Choice], wanted: str) -> Choice:
             f'{name} is "{masked(wanted)}"; this version has {known}: unset {name}, or set it to '
             "one of these."
         ) from None
+
+
+def asking(settings: Settings, clock: Clock) -> Asking | None:
+    """Who asks models; None where there is no models.toml. Raises StoreRefused for a bad one."""
+    try:
+        file = find_catalogue(settings.models, [settings.folder, Path()])
+        models = None if file is None else Catalogue.read(file)
+    except BadCatalogue as error:
+        raise StoreRefused(str(error)) from error
+    return None if models is None else Asking(models, provider_for, clock)

@@ -1,6 +1,7 @@
 """The journal of a claim that runs in this process: straight to store, blobs and bus."""
 
 import asyncio
+import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,11 +12,14 @@ from uuid_utils import uuid7
 from stagepost.batch import MOST_BATCHES, Batch, ChildRecord
 from stagepost.blobs import Blobs
 from stagepost.bus import Bus
+from stagepost.calls import INLINE_MOST, Body
 from stagepost.child_pages import ChildPages
+from stagepost.claim_calls import NO_MODELS, ClaimCalls
 from stagepost.claim_limits import ClaimLimits
-from stagepost.errors import LeaseLost
+from stagepost.errors import CallFailed, LeaseLost
+from stagepost.failure import FailureKind
 from stagepost.insisting import insist
-from stagepost.journal import Found, NewChildren, NewStep
+from stagepost.journal import CallWait, Found, GotCall, NewChildren, NewStep, WantedCall
 from stagepost.limiter import Verdict
 from stagepost.limiting import Limiting
 from stagepost.offloading import chunks, inline
@@ -38,7 +42,7 @@ class ClaimJournal:
     """
 
     __slots__ = (
-        "_batches", "_blobs", "_bus", "_claim", "_closed", "_knows_all", "_limiting",
+        "_batches", "_blobs", "_bus", "_calls", "_claim", "_closed", "_knows_all", "_limiting",
         "_own", "_pages", "_progress", "_saved", "_store", "_texts", "_to_come",
         "_worker_lease", "lease", "limits", "progressed",
     )  # fmt: skip
@@ -52,6 +56,7 @@ class ClaimJournal:
         pages: ChildPages,
         limiting: Limiting | None = None,
         worker_lease: WorkerLease | None = None,
+        calls: ClaimCalls | None = None,
     ) -> None:
         self._claim = claim
         self._worker_lease = worker_lease
@@ -69,6 +74,7 @@ class ClaimJournal:
         self._progress: LatestProgress | None = None
         self._texts: dict[str, StepText] = {}
         self._limiting = limiting
+        self._calls = calls
         self.limits: ClaimLimits | None = None
         """What the claim has taken of limits, once it has."""
         self.progressed = False
@@ -109,6 +115,39 @@ class ClaimJournal:
         """What is held is free."""
         if self.limits is not None:
             await self.limits.release(place)
+
+    async def models(self) -> Sequence[str]:
+        """The names under which models can be called."""
+        return () if self._calls is None else self._calls.models
+
+    async def call(self, wanted: WantedCall) -> GotCall | CallWait:
+        """Call a model."""
+        self._check()
+        if self._calls is None:
+            raise CallFailed(NO_MODELS, kind=FailureKind.CONFIG)
+        told = await self._calls.call(wanted, self)
+        if isinstance(told, GotCall):
+            self.progressed = True
+        return told
+
+    async def reject(self, call_id: str, why: str) -> None:
+        """An answer can't be used."""
+        if self._calls is not None:
+            await self._calls.reject(call_id, why)
+
+    async def body(self, text: str) -> Body:
+        """A request's or an answer's text as the ledger keeps it."""
+        content = text.encode()
+        sha256 = hashlib.sha256(content).hexdigest()
+        if len(content) <= INLINE_MOST:
+            return Body(sha256, len(content), text)
+        key = await self._stage()
+        await insist(lambda: self._blobs.put(key, chunks(content), limit=len(content)))
+        return Body(sha256, len(content), blob=key)
+
+    async def body_text(self, body: Body) -> str:
+        """And back."""
+        return await self.text(Payload(body.text, body.size, body.blob))
 
     async def begin(self) -> None:
         """Return once something may be started.

@@ -14,6 +14,7 @@ from stagepost.gate import Gate
 from stagepost.handler_waits import HandlerWaits
 from stagepost.items import Ticks, labelled, side_by_side
 from stagepost.journal import Journal
+from stagepost.model_calls import ModelCalls
 from stagepost.outputs import artifact, clean, noted
 from stagepost.permit import Permit, forgive
 from stagepost.records import Claimed
@@ -280,6 +281,11 @@ class Context:
         """
         plan = Plan(type, lane, detached, progress, message)
         return await self._children().batch(plan, inputs, on_failure, key, texts=results)
+
+    @property
+    def llm(self) -> ModelCalls:
+        """Models: `await ctx.llm.chat("best", "...")`; see there."""
+        return ModelCalls(self._journal, self._gate)
 
     async def progress(self, percent: float, message: str = "") -> None:
         """Say how far the task is, from 0 to 100; what watchers see never goes down."""

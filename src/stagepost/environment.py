@@ -50,6 +50,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         keep=_keep(env),
         limits=_limits(env),
         shared_limits=_shared_limits(env.get("STAGEPOST_LIMITS", "")),
+        models=env.get("STAGEPOST_MODELS", ""),
     )
     if settings.probe:
         host_and_port(settings.probe)

@@ -16,6 +16,7 @@ from stagepost.bus import Bus
 from stagepost.child.frames import RunHandler, has_name, name_of
 from stagepost.child.process import ChildDied, Children
 from stagepost.child_pages import ChildPages
+from stagepost.claim_calls import ClaimCalls
 from stagepost.claim_journal import ClaimJournal
 from stagepost.context import Context, Facts
 from stagepost.errors import CodeChanged, LeaseLost, Retryable, Terminal
@@ -24,6 +25,7 @@ from stagepost.insisting import insist
 from stagepost.learning import Learner
 from stagepost.lifecycle import died
 from stagepost.limiting import Limiting
+from stagepost.llm.asking import Asking
 from stagepost.offloading import inline
 from stagepost.outcome import Drained, Failed, Outcome, Succeeded, Waiting
 from stagepost.records import Claimed
@@ -68,6 +70,7 @@ class Executor:
         learner: Learner,
         lanes: Collection[str] = (),
         limiting: Limiting | None = None,
+        asking: Asking | None = None,
     ) -> None:
         self._app = app
         self._learner = learner
@@ -75,6 +78,7 @@ class Executor:
         self._blobs = blobs
         self._bus = bus
         self._limiting = limiting
+        self._asking = asking
         self._children = Children()
         self._pages = ChildPages(app, store, lanes)
         self._threads = Threads(THREADS)
@@ -92,6 +96,7 @@ class Executor:
             self._pages,
             self._limiting,
             running.worker_lease,
+            self._calls(running.claim),
         )
         try:
             try:
@@ -109,8 +114,10 @@ class Executor:
             watcher.closed(running)
 
     async def close(self) -> None:
-        """End the children; threads that hang are left behind."""
+        """End the children, and calls to models; threads that hang are left behind."""
         await self._children.close()
+        if self._asking is not None:
+            await self._asking.close()
 
     # A runner for the context
 
@@ -128,6 +135,12 @@ class Executor:
         """Run a CPU-bound step in a child, as soon as a core is free for it."""
         async with self._cores, asyncio.timeout(timeout):
             return await self._children.run_function(fn, args, kwargs)
+
+    def _calls(self, claim: Claimed) -> ClaimCalls | None:
+        if self._asking is None:
+            return None
+        holds = self._app.types[claim.type].holds_unknown
+        return ClaimCalls(claim, self._store, self._asking, hold=holds)
 
     async def _attempt(self, running: Running, journal: ClaimJournal) -> Outcome | None:
         claim = running.claim

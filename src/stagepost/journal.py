@@ -6,6 +6,8 @@ from typing import NamedTuple, Protocol
 
 from stagepost.batch import Batch, ChildRecord
 from stagepost.limiter import Verdict
+from stagepost.llm.provider import Answer as ChatAnswer
+from stagepost.llm.provider import ChatRequest, Embeddings, EmbedRequest, Timeouts
 from stagepost.records import ProgressNote
 from stagepost.signals import NewWait, Pending
 from stagepost.task import Payload
@@ -45,6 +47,37 @@ class NewChildren(NamedTuple):
     before: str
     after: str
     last: bool
+
+
+class WantedCall(NamedTuple):
+    """A call to a model, an alias or `provider/model`; `request.model` is that name too.
+
+    `n` tells apart calls of one step with the same request, from 0. With `emit` the text goes to
+    whoever watches as it comes. `patient`: where no model can be had a wait is answered, and no
+    failure.
+    """
+
+    path: str
+    n: int
+    request: ChatRequest | EmbedRequest
+    timeouts: Timeouts
+    emit: bool = False
+    patient: bool = True
+
+
+class GotCall(NamedTuple):
+    """An answer, new or of an earlier attempt, and which model gave it."""
+
+    call_id: str
+    model: str
+    answer: ChatAnswer | Embeddings
+
+
+class CallWait(NamedTuple):
+    """It will take about so many seconds, because of `why`, in words."""
+
+    seconds: float
+    why: str
 
 
 class Journal(Protocol):
@@ -113,6 +146,21 @@ class Journal(Protocol):
 
         `place` is the identity of this within the task. Raises UnknownLimit, NeverFits, ValueError.
         """
+        ...
+
+    async def models(self) -> Sequence[str]:
+        """The names under which models can be called."""
+        ...
+
+    async def call(self, wanted: WantedCall) -> GotCall | CallWait:
+        """Call a model, or return the answer that an earlier attempt has got.
+
+        Short waits are waited for in place. Raises CallFailed.
+        """
+        ...
+
+    async def reject(self, call_id: str, why: str) -> None:
+        """An answer can't be used: it is kept, and no later attempt gets it."""
         ...
 
     async def release(self, place: str) -> None:

@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, PydanticUserError, TypeAdapter
 
@@ -15,6 +15,8 @@ from stagepost.rules import MOST_CONCURRENCY
 from stagepost.task_type import TaskType
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+Unknown = Literal["pay-again", "hold"]
 
 _TYPE: Final = re.compile(r"[a-z][a-z0-9-]{0,62}")
 _TAKEN: Final = frozenset({"cancel"})
@@ -41,6 +43,7 @@ class App:
         concurrency: int | None = None,
         version: int = 1,
         accepts: Iterable[int] = (),
+        unknown: Unknown = "pay-again",
     ) -> Callable[[Handler], Handler]:
         """Register the decorated function as the handler of a type.
 
@@ -53,6 +56,10 @@ class App:
         `version` is raised when a change of the handler would not fit the saved steps of tasks that
         are in the middle. A task keeps the version that first claimed it, and is taken only by
         workers whose `version` or `accepts` has it.
+
+        `unknown` says what becomes of a task whose worker died amid a call to a model, so that
+        nobody knows whether the call was answered and charged: "pay-again" sends it anew, "hold"
+        ends the task in dead letter, for a person to decide.
         """
 
         def register(handler: Handler) -> Handler:
@@ -68,6 +75,7 @@ class App:
                     concurrency=concurrency,
                     version=version,
                     accepts=accepts,
+                    unknown=unknown,
                 )
             )
             return handler
@@ -115,6 +123,7 @@ def describe(
     concurrency: int | None = None,
     version: int = 1,
     accepts: Iterable[int] = (),
+    unknown: Unknown = "pay-again",
 ) -> TaskType:
     """A type with this handler. Raises ValueError and TypeError for what can't be one."""
     if not _TYPE.fullmatch(name):
@@ -125,6 +134,8 @@ def describe(
         raise ValueError(f'"{lane}" is no lane: use a-z, 0-9 and "-", 63 characters at most.')
     if concurrency is not None and not 1 <= concurrency <= MOST_CONCURRENCY:
         raise ValueError(f"The concurrency of {name} is a number from 1 to {MOST_CONCURRENCY}.")
+    if unknown not in get_args(Unknown):
+        raise ValueError(f'"unknown" of {name} is "pay-again" or "hold".')
     killable = cpu or not inspect.iscoroutinefunction(handler)
     if killable and "<locals>" in handler.__qualname__:
         raise ValueError(
@@ -148,6 +159,7 @@ def describe(
         output=None if returns in _UNTYPED else _adapter(handler, returns),
         output_class=_model(returns),
         versions=versions.checked(name, version, accepts),
+        holds_unknown=unknown == "hold",
     )
 
 

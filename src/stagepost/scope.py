@@ -63,6 +63,15 @@ class Scope:
         """The identity of something here that is no step: the mark, and which one of its kind."""
         return self._numbered(f"{self.path}/:{mark}")
 
+    def count(self, mark: str) -> int:
+        """How often this mark was counted here before."""
+        if self._used is None:
+            self._used = {}
+        # As in `number`: a mark that no step's name can be.
+        base = f"{self.path}/:{mark}"
+        self._used[base] = number = self._used.get(base, 0) + 1
+        return number - 1
+
     def _numbered(self, base: str) -> str:
         if self._used is None:
             self._used = {}

@@ -84,6 +84,8 @@ class Settings:
     keep: Keep = field(default_factory=Keep)
     limits: Limits = field(default_factory=Limits)
     shared_limits: Mapping[str, Limit] = field(default_factory=dict)
+    models: str = ""
+    """The file that tells which models there are; "": `models.toml` here or in the data folder."""
 
     @property
     def server(self) -> str:

@@ -42,6 +42,8 @@ class TaskType:
     output_class: type[BaseModel] | None
     versions: tuple[int, ...] = (1,)
     """Of its code: its own first, then the others whose tasks it can finish."""
+    holds_unknown: bool = False
+    """A call to a model whose outcome nobody knows is not paid for again: it ends the task."""
 
     def parse(self, value: Any, known: Known | None = None) -> Any:
         """A caller's input, validated. Raises Invalid, naming each field at fault.

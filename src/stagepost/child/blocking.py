@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from stagepost.context import Context
+from stagepost.model_calls import ModelCalls
 from stagepost.permit import Permit, forgive
 
 Result = TypeVar("Result")
@@ -53,6 +54,11 @@ class BlockingContext:
             permit.owe()
         return BlockingPermit(permit, self)
 
+    @property
+    def llm(self) -> "BlockingModelCalls":
+        """Models."""
+        return BlockingModelCalls(self._context.llm, self)
+
     def __getattr__(self, name: str) -> Any:
         """The context's attribute, made blocking where it is awaited."""
         value = getattr(self._context, name)
@@ -73,6 +79,23 @@ class BlockingContext:
             finally:
                 # The step did so in a copy of this thread's context variables.
                 forgive()
+
+        return call
+
+
+class BlockingModelCalls:
+    """The calls of `ctx.llm`; each blocks until its answer is there."""
+
+    def __init__(self, calls: ModelCalls, context: BlockingContext) -> None:
+        self._calls = calls
+        self._context = context
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """One of its methods, made blocking."""
+        method = getattr(self._calls, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return self._context.wait(method(*args, **kwargs))
 
         return call
 

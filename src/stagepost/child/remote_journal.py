@@ -7,7 +7,7 @@ from typing import Any
 
 from stagepost.batch import Batch, ChildRecord
 from stagepost.child.frames import Answer, Ask, Pipe
-from stagepost.journal import Found, NewChildren, NewStep
+from stagepost.journal import CallWait, Found, GotCall, NewChildren, NewStep, WantedCall
 from stagepost.limiter import Verdict
 from stagepost.records import ProgressNote
 from stagepost.signals import NewWait, Pending
@@ -99,6 +99,20 @@ class RemoteJournal:
     async def release(self, place: str) -> None:
         """What is held is free."""
         await self._ask("release", place)
+
+    async def models(self) -> Sequence[str]:
+        """The names under which models can be called."""
+        names: Sequence[str] = await self._ask("models")
+        return names
+
+    async def call(self, wanted: WantedCall) -> GotCall | CallWait:
+        """Call a model."""
+        told: GotCall | CallWait = await self._ask("call", wanted)
+        return told
+
+    async def reject(self, call_id: str, why: str) -> None:
+        """An answer can't be used."""
+        await self._ask("reject", call_id, why)
 
     def answered(self, answer: Answer) -> None:
         """The parent has answered."""

@@ -1,0 +1,25 @@
+"""Requests and answers as the ledger keeps them: JSON text. Pure."""
+
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from stagepost.llm.provider import Answer, ChatRequest, Embeddings, EmbedRequest
+
+_ANSWERS: Final[TypeAdapter[Answer | Embeddings]] = TypeAdapter(Answer | Embeddings)
+_REQUESTS: Final[TypeAdapter[ChatRequest | EmbedRequest]] = TypeAdapter(ChatRequest | EmbedRequest)
+
+
+def kept_request(request: ChatRequest | EmbedRequest) -> str:
+    """A request as text, without what it leaves at its default."""
+    return _REQUESTS.dump_json(request, exclude_defaults=True).decode()
+
+
+def kept_answer(answer: Answer | Embeddings) -> str:
+    """An answer as text, without what it leaves at its default."""
+    return _ANSWERS.dump_json(answer, exclude_defaults=True).decode()
+
+
+def read_answer(text: str) -> Answer | Embeddings:
+    """And back."""
+    return _ANSWERS.validate_json(text)
