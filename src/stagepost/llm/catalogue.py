@@ -21,7 +21,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from stagepost.errors import StagepostError
-from stagepost.llm.dialect import Dialect, dialect_of
+from stagepost.llm.dialect import Dialect, Structured, dialect_of, structured_by
 from stagepost.llm.places import place_of
 
 LONGEST_CHAIN: Final = 8
@@ -44,13 +44,20 @@ class _Table(BaseModel):
 
 
 class Provider(_Table):
-    """Who is asked, and where; `api_key_env` names the variable with the key."""
+    """Who is asked, and where; `api_key_env` names the variable with the key, if there is one."""
 
     kind: Literal["openai", "anthropic"]
     base_url: Annotated[str, StringConstraints(pattern=r"^https?://\S+$")] | None = None
     api_key_env: Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")] | None = None
     dialect: Dialect | None = None
     """Whose words it uses, where its address does not tell."""
+    structured: Structured | None = None
+    """How it is asked for an answer in a form, where that is not as its dialect does it."""
+
+    @property
+    def asked_for_forms(self) -> Structured:
+        """How it is asked for an answer in a form."""
+        return self.structured or structured_by(self.speaks)
 
     @property
     def speaks(self) -> Dialect:

@@ -17,6 +17,21 @@ class Dialect(StrEnum):
     OTHER = "other"  # vLLM, llama.cpp, Ollama and all that speak OpenAI's language
 
 
+class Structured(StrEnum):
+    """How a provider is asked for an answer in a form."""
+
+    SCHEMA = "schema"  # it holds the model to the schema
+    OBJECT = "object"  # it holds the model to JSON; the schema is in the prompt
+    TOOL = "tool"  # the answer is the input of a tool that has to be called
+    PROMPT = "prompt"  # by words alone
+
+
+_STRUCTURED: Final = {
+    Dialect.ANTHROPIC: Structured.TOOL,  # which its older models know too
+    Dialect.DASHSCOPE: Structured.OBJECT,  # a few of its models know schemas
+    Dialect.DEEPSEEK: Structured.OBJECT,
+}
+
 _BY_HOST: Final = (
     ("api.openai.com", Dialect.OPENAI),
     (".openai.azure.com", Dialect.AZURE),
@@ -41,3 +56,8 @@ def dialect_of(base_url: str | None, *, default: Dialect = Dialect.OPENAI) -> Di
         if name == "aiplatform.googleapis.com" and host.endswith(f"-{name}"):
             return dialect
     return Dialect.OTHER
+
+
+def structured_by(dialect: Dialect) -> Structured:
+    """How a provider of this dialect is asked for forms where nothing else is said."""
+    return _STRUCTURED.get(dialect, Structured.SCHEMA)

@@ -79,6 +79,8 @@ def _rule(
 
 
 RULES: Final[tuple[Rule, ...]] = (
+    # It is sent elsewhere: a base_url that is not quite the provider's.
+    _rule(_K.CONFIG, *range(300, 400)),
     # Whatever the status: some send these with a 400, others with a 500 or in a stream.
     _rule(
         _K.CONTENT_POLICY,
@@ -154,6 +156,12 @@ RULES: Final[tuple[Rule, ...]] = (
     _rule(_K.INVALID_INPUT, codes=("invalid_request_error", "INVALID_ARGUMENT")),
 )  # fmt: skip
 
+_FILTERED: Final = frozenset({
+    "content_filter", "refusal", "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
+    "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION",
+})  # fmt: skip
+"""Finish reasons; Gemini has its own words for them also where it speaks OpenAI's language."""
+
 _BILLED_PERHAPS: Final = frozenset({408, 504, 524})
 """The work may have been done when somebody on the way lost patience."""
 
@@ -179,7 +187,11 @@ def refusal_in_answer(finish_reason: str | None, refused: str | None) -> Refusal
         return Refusal(_K.CONTENT_POLICY, refused, maybe_billed=True)
     match finish_reason:
         case None | "":
-            return Refusal(_K.TIMEOUT, "The stream ended without an end.", maybe_billed=True)
-        case "content_filter" | "refusal" | "SAFETY" | "PROHIBITED_CONTENT":
+            return Refusal(
+                _K.TIMEOUT, "The answer came without a finish reason.", maybe_billed=True
+            )
+        case "insufficient_system_resource":  # DeepSeek
+            return Refusal(_K.OVERLOADED, "The model's answer was cut short.", maybe_billed=True)
+        case reason if reason in _FILTERED:
             return Refusal(_K.CONTENT_POLICY, "The model's answer was refused.", maybe_billed=True)
     return None
