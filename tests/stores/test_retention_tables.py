@@ -29,6 +29,8 @@ REASONS = {
     "mass_tasks": "a redrive that is under way takes note that the task is gone",
     "unique_keys": "a trigger takes the key with the task",
     "keyed": "only tasks that are QUEUED or RUNNING are in it, and those are never taken",
+    "calls": "the ledger outlives the task, and goes with its tombstone",
+    "open_calls": "as the calls do; what is UNKNOWN stays so",
     "backlog": "counted by tenant: taken with the task, and counted no more",
     "schedule_runs": "a schedule knows that it had this run; a task that is gone counts as over",
 }

@@ -11,8 +11,9 @@ from stagepost.outcome import Cancelled, Drained, Outcome
 from stagepost.records import Artifact
 from stagepost.signals import NewWait
 from stagepost.task import Lease, Status
+from support.calls import new_call
 from support.tasks import failed, succeeded, waiting
-from support.world import ASKED, World, checkpoint, note, refused
+from support.world import ASKED, EVERYBODY, World, checkpoint, note, refused
 
 Write = Callable[[World, Lease], Awaitable[None]]
 
@@ -48,6 +49,7 @@ WRITES: dict[str, Write] = {
     "progress": lambda world, lease: world.store.progress(lease, note(77)),
     "sleep": _sleep,
     "listen": _listen,
+    "begin a call": lambda world, lease: world.store.calls.begin(lease, new_call()),
     "attach": lambda world, lease: world.store.attach(lease, artifact()),
     **{f"settle {name}": _settling(outcome) for name, outcome in OUTCOMES.items()},
 }
@@ -71,6 +73,7 @@ async def _everything(world: World, task_id: str) -> object:
         await store.steps(task_id),
         await store.artifacts(task_id),
         await store.failures(task_id),
+        await store.calls.find(task_id, EVERYBODY, None, 1_000),
     )
 
 

@@ -24,6 +24,7 @@ artifacts, settle.
 from typing import Protocol
 
 from stagepost.store.accepting import Accepting
+from stagepost.store.calls import Calls
 from stagepost.store.children import Children
 from stagepost.store.claiming import Claiming
 from stagepost.store.history import Histories
@@ -40,6 +41,7 @@ from stagepost.store.waits import Waits
 
 __all__ = [
     "Accepting",
+    "Calls",
     "Children",
     "Claiming",
     "Histories",
@@ -73,6 +75,11 @@ class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     @property
     def children(self) -> Children:
         """Tasks that tasks have started."""
+        ...
+
+    @property
+    def calls(self) -> Calls:
+        """What was paid for at providers of models."""
         ...
 
     @property

@@ -22,6 +22,7 @@ OWNED: Final = {
     "waits": "task_id",
     "signals": "task_id",
     "batches": "parent_id",
+    "call_bodies": "task_id",
 }
 """Tables whose rows go with their task, and the column that names it; a store may have fewer."""
 

@@ -1,6 +1,6 @@
 """How every store words its refusals."""
 
-from stagepost.errors import Conflict, LeaseLost, NotFound
+from stagepost.errors import CancelAsked, Conflict, LeaseLost, NotFound
 
 
 def absent(task_id: str) -> NotFound:
@@ -16,3 +16,13 @@ def lease_lost(task_id: str) -> LeaseLost:
 def saved_already(path: str) -> Conflict:
     """The refusal of a second checkpoint under one path."""
     return Conflict(f'The step "{path}" is saved already.')
+
+
+def call_taken(call_id: str) -> Conflict:
+    """The refusal of an intent under the id of another call."""
+    return Conflict(f"There is another call {call_id} already; give each its own id.")
+
+
+def cancel_asked(task_id: str) -> CancelAsked:
+    """The refusal of a call of a task that should stop."""
+    return CancelAsked(f"Task {task_id} was asked to stop and makes no calls any more.")

@@ -42,6 +42,7 @@ from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.fenced import Kind, Write
 from stagepost.stores.postgres.history import PostgresHistory
+from stagepost.stores.postgres.ledger import PostgresCalls
 from stagepost.stores.postgres.limits import PostgresLimits
 from stagepost.stores.postgres.mass import PostgresMassChanges
 from stagepost.stores.postgres.opening import prepare
@@ -72,6 +73,7 @@ class PostgresStore:
         self.rules = PostgresRules(self._engine)
         self.waits = PostgresWaits(self._engine)
         self.children = PostgresChildren(self._engine)
+        self.calls = PostgresCalls(self._engine)
         self.limits = PostgresLimits(self._engine)
         self.schedules = PostgresSchedules(
             self._engine, partial(submitting.submit, limits=self._engine.limits)

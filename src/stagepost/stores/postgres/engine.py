@@ -86,6 +86,7 @@ class Engine:
         self._writes = Lane(
             "writes", home, self._write_writes, answers, separate=writing.second_ends
         )
+        self._more: list[Lane] = []
         self._telling = Telling(home, lambda limit: self.change(lambda tx: batches.wake(tx, limit)))
         self._claims = standing.Claims(home, self._serve, Answers(home, self._take_back))
         self._doorbells = Doorbells(
@@ -112,6 +113,18 @@ class Engine:
         if each.kind is not Kind.SETTLE and self._writes.full(size):
             await self._writes.room(size)
         await self._writes.put(each, size)
+
+    def lane(self, name: str, write: Callable[[list[Any]], Work[list[Any]]]) -> Lane:
+        """A queue, until the store is closed, of what is written batch by batch, and its loop."""
+
+        async def written(batch: list[Intent]) -> Results:
+            work = write([intent.argument for intent in batch])
+            transaction, answers = await perform(self._connections, self.moment, work, name)
+            self._announce(transaction)
+            return list(zip(batch, answers, strict=True))
+
+        self._more.append(Lane(name, self._home, written, Answers(self._home)))
+        return self._more[-1]
 
     async def claim(self, demand: Demand, wait: float) -> Sequence[Claimed]:
         """Put a claim before the pool."""
@@ -178,7 +191,8 @@ class Engine:
         await self._claims.close()
         await self._telling.close()
         self._aside.close()
-        await asyncio.gather(self._submits.close(), self._named.close(), self._writes.close())
+        lanes = (self._submits, self._named, self._writes, *self._more)
+        await asyncio.gather(*(lane.close() for lane in lanes))
         await self._doorbells.close()
         await self._connections.close()
 

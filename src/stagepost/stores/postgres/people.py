@@ -7,7 +7,7 @@ import orjson
 from stagepost import lifecycle
 from stagepost.batch import PAGE, begun_anew
 from stagepost.records import Resume, Scope
-from stagepost.stores.postgres import changes, unique, uses
+from stagepost.stores.postgres import call_writes, changes, unique, uses
 from stagepost.stores.postgres.rows import MS, TASK_COLUMNS, known, task_of
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.redriving import LAST_ID, Cut, no_step, resume_data, whole
@@ -82,6 +82,7 @@ async def redrive(
         cut = await _cut(tx, task_id, resume)
         if await _redrive_dead_children(tx, task_id, by, cut) == PAGE:
             return task
+        await call_writes.redriven(tx, task_id, resume, cut)
         if resume != Resume():
             await tx.connection.execute(_LET_GO, tx.moment.last, task_id, cut.steps)
             # What is run again also waits again.
@@ -129,4 +130,5 @@ async def _redrive_dead_children(tx: Transaction, task_id: str, by: str, cut: Cu
             (child, lifecycle.redriven(child, by, "checkpoints", attempts, tx.moment.last))
         )
     await changes.save(tx, pairs)
+    await call_writes.waive(tx, [child.id for child, _ in pairs])
     return len(pairs)

@@ -50,6 +50,7 @@ _BLOBS: Final = """
 SELECT b.key FROM blobs AS b WHERE b.kept AND b.key IN (
     SELECT blob FROM steps WHERE task_id = ANY($1::uuid[]) AND blob IS NOT NULL
     UNION ALL SELECT blob FROM artifacts WHERE task_id = ANY($1::uuid[])
+    UNION ALL SELECT blob FROM call_bodies WHERE task_id = ANY($1::uuid[]) AND blob IS NOT NULL
     UNION ALL SELECT result_blob FROM tasks WHERE id = ANY($1::uuid[]) AND result_blob IS NOT NULL)
 ORDER BY b.key FOR UPDATE"""
 _LET_GO: Final = """
@@ -65,10 +66,13 @@ _DELETE: Final = "DELETE FROM tasks WHERE id = ANY($1::uuid[]) RETURNING tenant,
 _OLD_STONES: Final = f"""
 WITH gone AS (
     DELETE FROM tombstones WHERE ctid = ANY(ARRAY(
-        SELECT ctid FROM tombstones WHERE by IS NULL AND at <= {MS} - $2::bigint
+        SELECT ctid FROM tombstones AS s WHERE by IS NULL AND at <= {MS} - $2::bigint
+            AND NOT EXISTS (
+                SELECT FROM open_calls AS o WHERE o.task_id = s.task_id AND NOT o.noted)
         ORDER BY at LIMIT $3::bigint FOR UPDATE SKIP LOCKED)) RETURNING 1
 )
 SELECT count(*) FROM gone"""
+"""The calls of a task go with its tombstone, and their cost stays: it is noted by then."""
 _OLD_KEYS: Final = f"""
 WITH gone AS (
     DELETE FROM idempotency WHERE ctid = ANY(ARRAY(

@@ -47,6 +47,7 @@ from stagepost.stores.sqlite.claiming import Claiming
 from stagepost.stores.sqlite.folder import DataFolder, Place, open_writer
 from stagepost.stores.sqlite.history import SqliteHistory
 from stagepost.stores.sqlite.intents import Intent, Kind
+from stagepost.stores.sqlite.ledger import SqliteCalls
 from stagepost.stores.sqlite.limits import SqliteLimits
 from stagepost.stores.sqlite.mass import SqliteMassChanges
 from stagepost.stores.sqlite.quotas import SqliteQuotas
@@ -101,6 +102,7 @@ class SqliteStore:
         self.rules = SqliteRules(self._writer, self._readers)
         self.waits = SqliteWaits(self._writer)
         self.children = SqliteChildren(self._writer, self._readers)
+        self.calls = SqliteCalls(self._writer, self._readers)
         self.limits = SqliteLimits(self._writer, self._readers)
         self.retention = SqliteRetention(self._writer, self._readers)
         self.mass = SqliteMassChanges(self._writer, self._readers)

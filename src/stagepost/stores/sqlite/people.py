@@ -10,7 +10,7 @@ from stagepost.lifecycle import Change
 from stagepost.records import Resume, Scope
 from stagepost.stores.redriving import LAST_ID, Cut, no_step, resume_data, whole
 from stagepost.stores.rows import json
-from stagepost.stores.sqlite import changes, reading, unique, uses
+from stagepost.stores.sqlite import call_writes, changes, reading, unique, uses
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.task import CancelRequest, Task
 
@@ -70,6 +70,7 @@ def _redrive_one(
         return error
     if _redrive_dead_children(tx, task_id, by, cut) == PAGE:
         return task
+    call_writes.redriven(tx, task_id, resume, cut)
     if resume != Resume():
         _delete_steps(tx, task_id, cut.steps)
         _drop_batches(tx, task, by, cut)
@@ -94,6 +95,7 @@ def _redrive_dead_children(tx: Transaction, task_id: str, by: str, cut: Cut) -> 
     for child_id, attempts in dead:
         child = changes.load(tx, child_id)
         changes.save(tx, child, lifecycle.redriven(child, by, "checkpoints", attempts, tx.now))
+    call_writes.waive(tx, [child_id for child_id, _ in dead])
     return len(dead)
 
 

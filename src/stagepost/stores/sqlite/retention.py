@@ -45,6 +45,8 @@ AND seq < (SELECT seq FROM tasks WHERE id = events.task_id)"""
 _BLOBS: Final = """
 SELECT blob FROM steps WHERE task_id IN (SELECT value FROM json_each(?1)) AND blob IS NOT NULL
 UNION ALL SELECT blob FROM artifacts WHERE task_id IN (SELECT value FROM json_each(?1))
+UNION ALL SELECT blob FROM call_bodies WHERE task_id IN (SELECT value FROM json_each(?1))
+    AND blob IS NOT NULL
 UNION ALL SELECT result_blob FROM tasks WHERE id IN (SELECT value FROM json_each(?1))
     AND result_blob IS NOT NULL"""
 _LET_GO: Final = f"""
@@ -54,6 +56,11 @@ _BURY: Final = """
 INSERT INTO tombstones (task_id, tenant, user, at, by, hashes, status)
 SELECT id, tenant, user, ?2, ?3, ?4, status FROM tasks
 WHERE id IN (SELECT value FROM json_each(?1))"""
+_OLD_STONES: Final = """
+SELECT task_id FROM tombstones AS s WHERE by IS NULL AND at <= ? AND NOT EXISTS (
+    SELECT 1 FROM open_calls AS o WHERE o.task_id = s.task_id AND o.noted = 0)
+ORDER BY at LIMIT ?"""
+"""The calls of a task go with its tombstone, and their cost stays: it is noted by then."""
 _IDENTITY: Final = "INSERT OR IGNORE INTO meta VALUES ('identity', ?)"
 
 
@@ -102,7 +109,7 @@ class SqliteRetention:
         """Take old tombstones."""
         horizon = self._before(older_than)
         old = await self._ids(
-            "SELECT task_id FROM tombstones WHERE by IS NULL AND at <= ? ORDER BY at LIMIT ?",
+            _OLD_STONES,
             (horizon, limit),
         )
         return await self._delete("DELETE FROM tombstones WHERE task_id = ?", old)

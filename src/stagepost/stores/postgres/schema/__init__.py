@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from stagepost.errors import StoreRefused
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.schema.accepting import ACCEPTING
+from stagepost.stores.postgres.schema.calls import CALLS
 from stagepost.stores.postgres.schema.children import CHILDREN
 from stagepost.stores.postgres.schema.fair import FAIR
 from stagepost.stores.postgres.schema.first import FIRST
@@ -57,6 +58,7 @@ MIGRATIONS: Final = (
     Migration(MASS, oldest=1),
     Migration(STONES, oldest=1),
     Migration(SPENT, oldest=1),
+    Migration(CALLS, oldest=1),
 )
 """Script n brings a schema from version n to n + 1. A landed script is never changed."""
 

@@ -1,0 +1,156 @@
+"""The ledger, in the writer's thread: intents, ends, and what a redrive makes of them."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from stagepost.calls import Body, CallEnd, CallState, NewCall, lies_under
+from stagepost.errors import Conflict, NotFound, StagepostError
+from stagepost.records import Resume
+from stagepost.stores.calls import (
+    ADD,
+    ADDED,
+    ANSWER,
+    BEGUN,
+    DAY_KEY,
+    DELTAS,
+    ENDED,
+    NOTED,
+    REQUEST,
+    absent,
+    begun_values,
+    end_values,
+    lost,
+)
+from stagepost.stores.redriving import Cut
+from stagepost.stores.rows import json
+from stagepost.stores.sqlite import changes
+from stagepost.stores.sqlite.transaction import Transaction
+from stagepost.stores.wording import call_taken, cancel_asked, lease_lost
+from stagepost.task import Lease, Status
+
+_BEGIN: Final = f"""
+INSERT INTO calls (task_id, tenant, user, type, attempt, fence, steps, started_at, {BEGUN})
+VALUES ({", ".join("?" * (8 + BEGUN.count(",") + 1))})"""
+_END: Final = f"""
+UPDATE calls SET {", ".join(f"{name} = ?" for name in ENDED)}, late = ?, ended_at = ?,
+    redacted = redacted OR ?
+WHERE task_id = ? AND id = ?"""
+_ADD_END: Final = f"""
+{ADD} SELECT {DAY_KEY}, {DELTAS.format(noted="?3", int="")} FROM calls AS c
+WHERE c.task_id = ?1 AND c.id = ?2 {ADDED}"""
+_LOST: Final = f"""
+SELECT o.task_id, o.id FROM open_calls AS o WHERE o.noted = 0 AND {lost("o")} ORDER BY o.id LIMIT ?
+"""
+_NOTE: Final = f"""
+{ADD} SELECT {DAY_KEY}, {NOTED} FROM calls AS c WHERE c.task_id = ? AND c.id = ? {ADDED}"""
+_PROGRESS: Final = """
+UPDATE tasks SET saved_fence = fence, lost_claims = 0, waits = 0 WHERE id = ?"""
+
+
+def begin(
+    tx: Transaction, arguments: list[tuple[Lease, NewCall]]
+) -> Sequence[StagepostError | None]:
+    """Intents."""
+    return [_begin_one(tx, *argument) for argument in arguments]
+
+
+def _begin_one(tx: Transaction, lease: Lease, call: NewCall) -> Conflict | None:
+    task = changes.owned(tx, lease)
+    if task is None:
+        return lease_lost(lease.task_id)
+    there = tx.row(
+        "SELECT fence, request_hash FROM calls WHERE task_id = ? AND id = ?", (task.id, call.id)
+    )
+    if there is not None:
+        same = there == (task.fence, call.key.request_hash)
+        return None if same else call_taken(call.id)
+    if task.cancel is not None:
+        return cancel_asked(task.id)
+    owner = (task.id, task.tenant, task.user, task.type, task.attempt, task.fence)
+    tx.execute(_BEGIN, (*owner, task.saved_steps, tx.now, *begun_values(call)))
+    tx.execute(
+        "INSERT INTO open_calls (task_id, id, tenant, type, fence) VALUES (?, ?, ?, ?, ?)",
+        (task.id, call.id, task.tenant, task.type, task.fence),
+    )
+    _keep(tx, task.id, call.id, REQUEST, call.request)
+    return None
+
+
+def _keep(tx: Transaction, task_id: str, call_id: str, part: str, body: Body) -> None:
+    row = (task_id, call_id, part, body.redacted, body.text, body.blob)
+    tx.execute("INSERT INTO call_bodies VALUES (?, ?, ?, ?, ?, ?)", row)
+    if body.blob is not None:
+        changes.keep_blob(tx, body.blob)
+
+
+def end(
+    tx: Transaction, arguments: list[tuple[str, str, CallEnd]]
+) -> Sequence[StagepostError | None]:
+    """Ends of calls."""
+    return [_end_one(tx, *argument) for argument in arguments]
+
+
+def _end_one(tx: Transaction, task_id: str, call_id: str, end: CallEnd) -> NotFound | None:
+    key = (task_id, call_id)
+    opened = tx.row(
+        "DELETE FROM open_calls WHERE task_id = ? AND id = ? RETURNING fence, noted", key
+    )
+    if opened is None:
+        known = tx.row("SELECT 1 FROM calls WHERE task_id = ? AND id = ?", key)
+        return absent(call_id) if known is None else None
+    fence, noted = opened
+    task = tx.row("SELECT status, fence FROM tasks WHERE id = ?", (task_id,))
+    late = task != (Status.RUNNING.value, fence)
+    redacted = end.answer is not None and end.answer.redacted
+    tx.execute(_END, (*end_values(end), late, tx.now, redacted, *key))
+    tx.execute(_ADD_END, (*key, noted))
+    if task is not None and end.answer is not None:
+        _keep(tx, task_id, call_id, ANSWER, end.answer)
+    if end.state is CallState.RESULT and not late:
+        tx.execute(_PROGRESS, (task_id,))
+    return None
+
+
+def note_unknown(tx: Transaction, arguments: list[int]) -> Sequence[int]:
+    """Calls that are UNKNOWN, into the usage."""
+    return [_note(tx, limit) for limit in arguments]
+
+
+def _note(tx: Transaction, limit: int) -> int:
+    found = tx.rows(_LOST, (limit,))
+    for key in found:
+        tx.execute("UPDATE open_calls SET noted = 1 WHERE task_id = ? AND id = ?", key)
+        tx.execute(_NOTE, key)
+    return len(found)
+
+
+def redriven(tx: Transaction, task_id: str, resume: Resume, cut: Cut) -> None:
+    """A person has sent the task back; its steps are still as they were.
+
+    What came behind the cut is replayed no more, nor is what the dropped steps have sent before.
+    """
+    waive(tx, [task_id])
+    if resume == Resume():
+        return
+    tx.execute(
+        "UPDATE calls SET dropped = 1 WHERE task_id = ? AND (steps, id) >= (?, ?)", (task_id, *cut)
+    )
+    if cut.steps < 0:
+        return
+    gone = tx.column("SELECT path FROM steps WHERE task_id = ? AND n > ?", (task_id, cut.steps))
+    steps = frozenset(gone)
+    left = tx.rows("SELECT id, path FROM calls WHERE task_id = ? AND dropped = 0", (task_id,))
+    under = [call_id for call_id, path in left if lies_under(path, steps)]
+    tx.execute(
+        "UPDATE calls SET dropped = 1 WHERE task_id = ? AND id IN (SELECT value FROM json_each(?))",
+        (task_id, json(under)),
+    )
+
+
+def waive(tx: Transaction, task_ids: Iterable[str]) -> None:
+    """A person has sent these tasks back."""
+    tx.execute(
+        """UPDATE calls SET waived = 1 WHERE waived = 0
+               AND task_id IN (SELECT value FROM json_each(?))""",
+        (json(list(task_ids)),),
+    )
