@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol
 
 from uuid_utils import uuid7
 
@@ -27,7 +27,6 @@ from stagepost.llm.kept import kept_answer, kept_request, read_answer
 from stagepost.llm.provider import (
     Answer,
     CallRefused,
-    ChatRequest,
     Chunk,
     Embeddings,
     EmbedRequest,
@@ -41,8 +40,6 @@ NO_MODELS: Final = "There is no models.toml: write one, and name it in STAGEPOST
 
 PATIENCE: Final = 5.0
 """Seconds of waiting in place; a longer wait holds no worker."""
-
-Request = TypeVar("Request", ChatRequest, EmbedRequest)
 
 _PAGE: Final = 1_000
 _SHORTEST: Final = 0.1  # seconds of a wait without a worker
@@ -163,9 +160,9 @@ class ClaimCalls:
     async def _ask(self, model: Model, asked: _Asked, began: float) -> _Came:
         provider, wanted = self._asking.provider(model), asked.wanted
         if isinstance(wanted.request, EmbedRequest):
-            texts = _asked_as(wanted.request, model)
+            texts = replace(wanted.request, model=model.asked_as)
             return _Came(await provider.embed(texts, timeouts=wanted.timeouts))
-        chat = _asked_as(wanted.request, model)
+        chat = replace(wanted.request, model=model.asked_as)
         if not wanted.emit:
             return _Came(await provider.chat(chat, timeouts=wanted.timeouts))
         first: int | None = None
@@ -179,8 +176,9 @@ class ClaimCalls:
 
     async def _intent(self, model: Model, asked: _Asked) -> NewCall:
         request = asked.wanted.request
-        body = await asked.keeper.body(kept_request(_asked_as(request, model)))
-        estimate = entries.estimated(model, *self._asking.tokens(model, request), _now())
+        # By the name that the handler gave: the row says which model of the chain was asked.
+        body = await asked.keeper.body(kept_request(request))
+        estimate = entries.estimated(model, *self._asking.tokens(request), _now())
         return entries.intent(str(uuid7()), asked.key, model, estimate, body)
 
     async def _accepted(self, model: Model, came: _Came, keeper: Keeper, began: float) -> CallEnd:
@@ -242,7 +240,3 @@ def _later(seconds: float, refusal: Refusal, course: Course, *, patient: bool) -
 def _failed(refusal: Refusal, retry_after: float | None = None) -> CallFailed:
     after = refusal.retry_after if retry_after is None else retry_after
     return CallFailed(refusal.message, kind=refusal.kind, retry_after=after)
-
-
-def _asked_as(request: Request, model: Model) -> Request:
-    return replace(request, model=model.asked_as)

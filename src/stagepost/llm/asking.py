@@ -16,7 +16,8 @@ from stagepost.llm import catalogue
 from stagepost.llm.breaker import Breaker, State
 from stagepost.llm.catalogue import Catalogue, Model
 from stagepost.llm.course import Course
-from stagepost.llm.provider import CallRefused, Provider
+from stagepost.llm.kept import kept_request
+from stagepost.llm.provider import CallRefused, ChatRequest, EmbedRequest, Provider
 
 Result = TypeVar("Result")
 
@@ -71,6 +72,12 @@ class Asking:
         """It has not."""
         refusal, now = error.refusal, self.clock.monotonic()
         self._tell(model, lambda it: it.failed(refusal.kind, now, refusal.retry_after))
+
+    def tokens(self, request: ChatRequest | EmbedRequest) -> tuple[int, int]:
+        """About the most tokens that it will take, in and out."""
+        if isinstance(request, EmbedRequest):
+            return sum(map(len, request.texts)) // 3 + len(request.texts), 0
+        return len(kept_request(request)) // 3 + 1, request.max_output_tokens
 
     def spread(self) -> float:
         """A random number in [0, 1), by which waits are spread."""

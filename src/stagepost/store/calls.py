@@ -45,6 +45,13 @@ class Calls(Protocol):
         """
         ...
 
+    async def reject(self, task_id: str, call_id: str, why: str) -> None:
+        """A RESULT turns out not to be usable: it is REJECTED, kept, and no replay gets it.
+
+        `why` is for operators. Anything but a RESULT stays as it is. Raises NotFound.
+        """
+        ...
+
     async def memo(self, task_id: str, key: CallKey) -> Answered | None:
         """The answer that a replay gets, if there is one; asked last before a call is sent.
 

@@ -12,11 +12,13 @@ from uuid_utils import uuid7
 
 from stagepost.batch import Batch, ChildRecord
 from stagepost.errors import NotFound
-from stagepost.journal import Found, NewChildren, NewStep
+from stagepost.journal import Found, GotCall, NewChildren, NewStep, WantedCall
 from stagepost.limiter import Verdict
+from stagepost.llm.provider import Answer
 from stagepost.records import ProgressNote
 from stagepost.signals import NewWait, OpenWait, Pending, Signal, end_of, pending
 from stagepost.task import Payload, Status
+from stagepost.testing.played_models import Played, PlayedModels
 from stagepost.waiting import milliseconds
 
 _FAMILY: Final = UUID("9f0c6a52-4f0e-4c1c-9d43-2f6f6c3d8a11")
@@ -48,6 +50,7 @@ class MemoryJournal:
         skip_time: bool = True,
         run_child: RunChild | None = None,
         task_id: str = "",
+        models: Mapping[str, Played] | None = None,
     ) -> None:
         self._uploads = uploads
         self._skip_time = skip_time
@@ -61,6 +64,7 @@ class MemoryJournal:
         """Milliseconds of waiting that were skipped."""
         self._run_child = run_child
         self._task_id = task_id
+        self.models_played = PlayedModels(models or {})
         self._batches: dict[str, Batch] = {}
         self._children: dict[str, list[ChildRecord]] = {}
         self.steps = dict(checkpoints)
@@ -74,6 +78,21 @@ class MemoryJournal:
         self.artifacts: dict[str, SavedFile] = {}
         self.units: Counter[str] = Counter()
         """What was taken of limits; in memory everything is granted."""
+
+    async def models(self) -> Sequence[str]:
+        """The models that the test plays."""
+        return self.models_played.names
+
+    async def call(self, wanted: WantedCall) -> GotCall:
+        """What the test answers."""
+        got = self.models_played.call(wanted)
+        if wanted.emit and isinstance(got.answer, Answer):
+            await self.emit(wanted.path or "main", got.answer.text)
+        return got
+
+    async def reject(self, call_id: str, why: str) -> None:
+        """Note why an answer could not be used."""
+        self.models_played.rejected[call_id] = why
 
     async def find(self, path: str) -> Found | None:
         """The step saved under a path."""

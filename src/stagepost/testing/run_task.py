@@ -22,12 +22,14 @@ from stagepost.executor import reaction
 from stagepost.failure import classify
 from stagepost.gate import Gate
 from stagepost.journal import NewStep
+from stagepost.llm.provider import ChatRequest, EmbedRequest
 from stagepost.outcome import Outcome, Succeeded, Waiting
 from stagepost.records import Claimed, ProgressNote, UploadRecord
 from stagepost.registry import App
 from stagepost.task import Payload, Status
 from stagepost.task_type import TaskType
 from stagepost.testing.memory_journal import MemoryJournal, RunChild, SavedFile
+from stagepost.testing.played_models import Played
 from stagepost.threads import InThreads, Threads
 from stagepost.upload import NOT_SENT_TEXTS
 
@@ -46,7 +48,7 @@ class TaskRun:
     that the handler came to. `text` is what was emitted, by the path of the step ("main" outside of
     steps). `units` is what it took of limits, by their names; here everything is granted. When
     every branch of the handler waits, the outcome is Waiting, with what for. `waited` are the
-    seconds that were skipped.
+    seconds that were skipped. `requests` are those that it sent to models.
     """
 
     outcome: Outcome
@@ -61,6 +63,7 @@ class TaskRun:
     waited: float = 0.0
     units: Mapping[str, int] = field(default_factory=dict)
     task_id: str = ""
+    requests: Sequence[ChatRequest | EmbedRequest] = ()
 
 
 async def run_task(
@@ -75,6 +78,7 @@ async def run_task(
     skip_time: bool = True,
     version: int | None = None,
     task_id: str | None = None,
+    models: Mapping[str, Played] | None = None,
 ) -> TaskRun:
     """Run one attempt of a task; nothing is stored and no engine is needed.
 
@@ -86,8 +90,10 @@ async def run_task(
     `version` is that of the code with which the task was begun, else the type's own. A sync handler
     and `cpu=True` run in a thread here, not in a process of their own. `task_id` is a new one
     unless given; a replay of a run by hand takes that run's, which its children's ids come from as
-    well. Raises UnknownType, ValueError for a version that the type does not accept, and Invalid,
-    whose message names each field at fault.
+    well. `models` are played by functions, by the names under which the handler calls them: each
+    gets the request, and answers a text, a Pydantic model or an Answer. Raises UnknownType,
+    ValueError for a version that the type does not accept, and Invalid, whose message names each
+    field at fault.
     """
     task_type = app.get(type)
     begun_with = task_type.versions[0] if version is None else version
@@ -103,8 +109,9 @@ async def run_task(
             checkpoints or {},
             signals,
             skip_time=skip_time,
-            run_child=_children_of(app, files),
+            run_child=_children_of(app, files, models),
             task_id=task_id,
+            models=models,
         )
         claim = _claim(task_id, task_type, text, attempt, len(journal.steps))
         claim = claim._replace(code_version=begun_with)
@@ -124,12 +131,17 @@ async def run_task(
         journal.now / 1000,
         journal.units,
         task_id,
+        journal.models_played.requests,
     )
 
 
-def _children_of(app: App, uploads: Mapping[str, Path]) -> RunChild:
+def _children_of(
+    app: App, uploads: Mapping[str, Path], models: Mapping[str, Played] | None
+) -> RunChild:
     async def run_child(task_id: str, place: int, name: str, text: str) -> ChildRecord:
-        run = await run_task(app, name, from_json(text), uploads=uploads, task_id=task_id)
+        run = await run_task(
+            app, name, from_json(text), uploads=uploads, task_id=task_id, models=models
+        )
         if isinstance(run.outcome, Succeeded):
             result = run.outcome.result
             return ChildRecord(place, task_id, Status.COMPLETED, result, None, None)
