@@ -32,6 +32,10 @@ from stagepost.providers.way import Way, connect_timeout, open_client
 _OWN_ADDRESS: Final = "https://api.anthropic.com"
 _TIMEOUTS: Final = Timeouts()
 
+# What the SDK insists on. All the rest goes into the body as it is: which parameters the SDK has by
+# name changes from version to version.
+_NAMED: Final = ("model", "messages", "max_tokens")
+
 
 class AnthropicProvider:
     """Anthropic, or who speaks its language."""
@@ -85,4 +89,6 @@ class AnthropicProvider:
 
     def _asked(self, request: ChatRequest, timeouts: Timeouts) -> dict[str, Any]:
         body = body_of(request, self._structured)
-        return body | {"extra_body": dict(request.extra), "timeout": connect_timeout(timeouts)}
+        named = {name: body.pop(name) for name in _NAMED}
+        extra = {**body, **request.extra}
+        return named | {"extra_body": extra, "timeout": connect_timeout(timeouts)}

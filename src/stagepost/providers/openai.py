@@ -37,6 +37,10 @@ from stagepost.providers.way import Way, connect_timeout, heard_in, open_client
 _OWN_ADDRESS: Final = "https://api.openai.com/v1"
 _TIMEOUTS: Final = Timeouts()
 
+# What the SDK insists on. All the rest goes into the body as it is: which parameters the SDK has by
+# name changes from version to version.
+_NAMED: Final = ("model", "messages")
+
 
 class OpenAIProvider:
     """One provider that speaks OpenAI's language."""
@@ -46,6 +50,7 @@ class OpenAIProvider:
         self._structured = spec.asked_for_forms
         self._way = Way(self._dialect, key, clock)
         self._client = _client(spec, key)
+        self._headers = _headers(self._dialect, key)
 
     async def chat(self, request: ChatRequest, *, timeouts: Timeouts = _TIMEOUTS) -> Answer:
         """Ask, and wait for the whole answer. Raises CallRefused."""
@@ -80,7 +85,7 @@ class OpenAIProvider:
             input=list(request.texts),
             encoding_format="float",  # base64, which the SDK would ask for, is OpenAI's alone
             dimensions=Omit() if request.dimensions is None else request.dimensions,
-            timeout=connect_timeout(timeouts),
+            **self._sent_by(timeouts),
         )
         raw = await self._way.within(asking, watch.end, watch.never)
         body = self._way.json(raw.http_response)
@@ -94,7 +99,12 @@ class OpenAIProvider:
 
     def _asked(self, request: ChatRequest, timeouts: Timeouts) -> dict[str, Any]:
         body = body_of(request, self._dialect, self._structured)
-        return body | {"extra_body": dict(request.extra), "timeout": connect_timeout(timeouts)}
+        named = {name: body.pop(name) for name in _NAMED}
+        extra = {**body, **request.extra}
+        return named | {"extra_body": extra, **self._sent_by(timeouts)}
+
+    def _sent_by(self, timeouts: Timeouts) -> dict[str, Any]:
+        return {"extra_headers": self._headers, "timeout": connect_timeout(timeouts)}
 
 
 def _client(spec: catalogue.Provider, key: str) -> AsyncOpenAI:
@@ -104,7 +114,6 @@ def _client(spec: catalogue.Provider, key: str) -> AsyncOpenAI:
         api_key=key or "none",
         base_url=urlunsplit(parts._replace(query="", fragment="")),
         default_query=dict(parse_qsl(parts.query)),  # Azure's api-version
-        default_headers=_headers(spec.speaks, key),
         max_retries=0,
         http_client=open_client(),
     )
@@ -112,8 +121,9 @@ def _client(spec: catalogue.Provider, key: str) -> AsyncOpenAI:
     return client
 
 
-def _headers(dialect: Dialect, key: str) -> Any:
+def _headers(dialect: Dialect, key: str) -> Mapping[str, Any]:
     if not key:
+        # Only with each request does the SDK believe that there is to be none.
         return {"Authorization": Omit()}
     return {"api-key": key} if dialect is Dialect.AZURE else {}
 
