@@ -71,6 +71,20 @@ async def test_what_the_sdks_find_for_themselves_is_not_sent(
     assert not any("ambient" in value for value in headers.values())
 
 
+@pytest.mark.parametrize(
+    ("kind", "address"),
+    [("openai", "https://api.openai.com/v1"), ("anthropic", "https://api.anthropic.com")],
+)
+async def test_who_names_no_address_means_the_providers_own(
+    kind: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"{kind.upper()}_BASE_URL", "http://127.0.0.1:1/")
+    provider = provider_for(Spec.model_validate({"kind": kind}), {})
+    assert isinstance(provider, (OpenAIProvider, AnthropicProvider))
+    assert str(provider._client.base_url).rstrip("/") == address
+    await provider.close()
+
+
 async def test_the_query_of_an_azure_address_goes_behind_the_path() -> None:
     given = GIVEN["azure"]
     async with scripted(whole(given.body)) as server:

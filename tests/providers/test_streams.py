@@ -8,8 +8,10 @@ import pytest
 
 from stagepost.failure import FailureKind as Kind
 from stagepost.llm.dialect import Dialect
-from stagepost.llm.provider import CallRefused, Chunk, Finish, Timeouts
+from stagepost.llm.provider import Chunk, Finish, Timeouts
+from stagepost.providers import watch
 from support.asking import HELLO, PATIENT, asked_at, refused_by, streamed
+from support.given_answers import GIVEN
 from support.scripted_provider import (
     Reply,
     data,
@@ -235,6 +237,21 @@ async def test_what_breaks_behind_the_finish_reason_breaks_nothing(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
+async def test_who_says_nothing_behind_the_finish_reason_is_not_waited_for_long(
+    dialect: Dialect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "_AFTER_THE_END", SHORT)
+    parts = [*said(dialect), *FINISH[dialect]]
+    async with (
+        scripted(events(*parts, end="hang")) as server,
+        asked_at(server.address, dialect) as asked,
+        asyncio.timeout(20),
+    ):
+        _, answer = await streamed(asked)
+    assert answer.text == "Hello."
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
 async def test_an_error_in_the_middle_of_a_stream_ends_it(dialect: Dialect) -> None:
     error = {"type": "overloaded_error", "message": "Overloaded"}
     told = {"type": "error", "error": error}
@@ -311,11 +328,39 @@ async def test_a_content_filter_may_end_a_stream(dialect: Dialect) -> None:
     assert refused.answer.finish is Finish.CONTENT_FILTER
 
 
-async def test_a_stream_may_be_answered_with_no_stream() -> None:
+@pytest.mark.parametrize("name", GIVEN)
+async def test_a_stream_may_be_answered_with_no_stream(name: str) -> None:
+    given = GIVEN[name]
     async with (
-        scripted(whole({"choices": [{"message": {"content": "Hello."}}]})) as server,
-        asked_at(server.address, Dialect.OTHER) as asked,
+        scripted(whole(given.body)) as server,
+        asked_at(server.address, given.dialect) as asked,
+    ):
+        _, answer = await streamed(asked)
+    assert (answer.text, answer.finish, answer.tool_calls) == (
+        given.text, given.finish, given.calls
+    )  # fmt: skip
+    assert answer.usage == given.usage
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_an_error_may_come_instead_of_a_stream_with_a_status_of_200(
+    dialect: Dialect,
+) -> None:
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    async with (
+        scripted(whole(error)) as server,
+        asked_at(server.address, dialect) as asked,
     ):
         refused = await refused_by(asked, "stream")
-    assert isinstance(refused, CallRefused)
-    assert refused.refusal.kind is Kind.TIMEOUT
+    assert (refused.refusal.kind, refused.refusal.maybe_billed) == (Kind.OVERLOADED, True)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_what_is_neither_a_stream_nor_an_answer_is_no_answer(dialect: Dialect) -> None:
+    page = "<html>Welcome to the hotel's network</html>"
+    async with (
+        scripted(whole(page, kind="text/html")) as server,
+        asked_at(server.address, dialect) as asked,
+    ):
+        refused = await refused_by(asked, "stream")
+    assert (refused.refusal.kind, refused.refusal.maybe_billed) == (Kind.TIMEOUT, True)

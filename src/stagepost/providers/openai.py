@@ -30,12 +30,13 @@ from stagepost.llm.refusal import Refusal
 from stagepost.providers.gathered import Gathered
 from stagepost.providers.openai_wire import body_of, finish_of, take, usage_of
 from stagepost.providers.reading import count, inner, items, text
-from stagepost.providers.streamed import Streamed, whole
+from stagepost.providers.streamed import Streamed, Words, whole
 from stagepost.providers.watch import Watch
 from stagepost.providers.way import Way, connect_timeout, heard_in, open_client
 
 _OWN_ADDRESS: Final = "https://api.openai.com/v1"
 _TIMEOUTS: Final = Timeouts()
+_WORDS: Final = Words(take, take, finish_of)
 
 # What the SDK insists on. All the rest goes into the body as it is: which parameters the SDK has by
 # name changes from version to version.
@@ -50,14 +51,15 @@ class OpenAIProvider:
         self._structured = spec.asked_for_forms
         self._way = Way(self._dialect, key, clock)
         self._client = _client(spec, key)
+        # The SDK imports these when they are first named, which is better done now than in a call.
+        self._chat = self._client.chat.completions
+        self._embeddings = self._client.embeddings
         self._headers = _headers(self._dialect, key)
 
     async def chat(self, request: ChatRequest, *, timeouts: Timeouts = _TIMEOUTS) -> Answer:
         """Ask, and wait for the whole answer. Raises CallRefused."""
         watch = Watch(timeouts)
-        asking = self._client.chat.completions.with_raw_response.create(
-            **self._asked(request, timeouts)
-        )
+        asking = self._chat.with_raw_response.create(**self._asked(request, timeouts))
         raw = await self._way.within(asking, watch.end, watch.never)
         gathered = Gathered()
         take(gathered, self._way.json(raw.http_response))
@@ -67,12 +69,12 @@ class OpenAIProvider:
         self, request: ChatRequest, *, timeouts: Timeouts = _TIMEOUTS
     ) -> AsyncGenerator[Chunk | Answer, None]:
         """Ask, and give the text as it comes, then the answer. Raises CallRefused."""
-        opening = self._client.chat.completions.create(
+        opening = self._chat.create(
             stream=True,
             stream_options={"include_usage": True},
             **self._asked(request, timeouts),
         )
-        streamed = Streamed(self._way, Watch(timeouts), take, finish_of)
+        streamed = Streamed(self._way, Watch(timeouts), _WORDS)
         async with aclosing(streamed.read(opening)) as parts:
             async for part in parts:
                 yield part
@@ -80,7 +82,7 @@ class OpenAIProvider:
     async def embed(self, request: EmbedRequest, *, timeouts: Timeouts = _TIMEOUTS) -> Embeddings:
         """Ask for vectors. Raises CallRefused."""
         watch = Watch(timeouts)
-        asking = self._client.embeddings.with_raw_response.create(
+        asking = self._embeddings.with_raw_response.create(
             model=request.model,
             input=list(request.texts),
             encoding_format="float",  # base64, which the SDK would ask for, is OpenAI's alone
