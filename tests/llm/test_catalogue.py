@@ -14,7 +14,7 @@ from stagepost.llm.catalogue import (
     UnknownModel,
     find_catalogue,
 )
-from stagepost.llm.dialect import Dialect
+from stagepost.llm.dialect import Dialect, Structured
 
 WHOLE = """\
 # Two providers
@@ -63,6 +63,17 @@ def test_a_models_name_may_have_a_slash_and_needs_no_alias() -> None:
     assert (small.asked_as, small.provider.speaks) == ("org/small-model", Dialect.DASHSCOPE)
     assert (small.charge, small.limits.concurrency) == ("reserved", 10)
     assert [model.name for model in found.chain("main/other")] == ["main/other"]
+
+
+def test_how_a_provider_is_asked_for_forms_goes_by_its_dialect_and_can_be_said() -> None:
+    found = Catalogue.parse(WHOLE.replace('"anthropic"', '"anthropic"\nstructured = "schema"'))
+    ways = {name: provider.asked_for_forms for name, provider in found.providers.items()}
+    assert ways == {
+        "main": Structured.SCHEMA,
+        "backup": Structured.SCHEMA,
+        "house": Structured.OBJECT,
+    }
+    assert Catalogue.parse(WHOLE).providers["backup"].asked_for_forms is Structured.TOOL
 
 
 @pytest.mark.parametrize(

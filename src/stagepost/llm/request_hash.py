@@ -9,14 +9,11 @@ leave it at its default.
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
-from typing import Any, Final
+from typing import Any
 
 from stagepost.llm.provider import ChatRequest, EmbedRequest
-
-_EXACT: Final = 2**53
-"""Floats beyond are whole numbers by accident."""
 
 
 def request_hash(request: ChatRequest | EmbedRequest) -> str:
@@ -42,7 +39,7 @@ def _plain(value: Any) -> Any:
             return _number(value)
         case Mapping():
             return {_key(key): _plain(item) for key, item in value.items()}
-        case Sequence():
+        case list() | tuple():
             return [_plain(item) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
         return _told(value)
@@ -63,7 +60,7 @@ def _default(each: "Field[Any]") -> Any:
 def _number(value: float) -> float | int:
     if not math.isfinite(value):
         raise ValueError("A request holds JSON, which has no NaN and no infinity.")
-    return int(value) if value.is_integer() and abs(value) < _EXACT else value
+    return int(value) if value.is_integer() else value
 
 
 def _key(key: Any) -> str:

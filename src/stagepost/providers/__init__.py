@@ -23,7 +23,8 @@ def provider_for(
 ) -> Provider:
     """The provider that a table of models.toml describes; close it when done.
 
-    Reads its key from the environment. Raises NotReady where the key or the SDK is missing.
+    Reads its key from the environment. Raises NotReady where the key or the SDK is missing. The
+    first of a kind imports its SDK, which takes a second or two: make it before there is work.
     """
     key = _key(spec, os.environ if environment is None else environment)
     adapter = _adapter(spec.kind)

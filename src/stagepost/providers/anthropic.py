@@ -25,12 +25,17 @@ from stagepost.llm.provider import (
 from stagepost.llm.refusal import Refusal
 from stagepost.providers.anthropic_wire import body_of, finish_of, take_event, take_message
 from stagepost.providers.gathered import Gathered
-from stagepost.providers.streamed import Streamed, whole
+from stagepost.providers.streamed import Streamed, Words, whole
 from stagepost.providers.watch import Watch
 from stagepost.providers.way import Way, connect_timeout, open_client
 
 _OWN_ADDRESS: Final = "https://api.anthropic.com"
 _TIMEOUTS: Final = Timeouts()
+_WORDS: Final = Words(take_message, take_event, finish_of)
+
+# What the SDK insists on. All the rest goes into the body as it is: which parameters the SDK has by
+# name changes from version to version.
+_NAMED: Final = ("model", "messages", "max_tokens")
 
 
 class AnthropicProvider:
@@ -64,7 +69,7 @@ class AnthropicProvider:
     ) -> AsyncGenerator[Chunk | Answer, None]:
         """Ask, and give the text as it comes, then the answer. Raises CallRefused."""
         opening = self._client.messages.create(stream=True, **self._asked(request, timeouts))
-        streamed = Streamed(self._way, Watch(timeouts), take_event, finish_of)
+        streamed = Streamed(self._way, Watch(timeouts), _WORDS)
         async with aclosing(streamed.read(opening)) as parts:
             async for part in parts:
                 yield part
@@ -85,4 +90,6 @@ class AnthropicProvider:
 
     def _asked(self, request: ChatRequest, timeouts: Timeouts) -> dict[str, Any]:
         body = body_of(request, self._structured)
-        return body | {"extra_body": dict(request.extra), "timeout": connect_timeout(timeouts)}
+        named = {name: body.pop(name) for name in _NAMED}
+        extra = {**body, **request.extra}
+        return named | {"extra_body": extra, "timeout": connect_timeout(timeouts)}

@@ -58,16 +58,12 @@ def finish_of(gathered: Gathered) -> Finish:
     return _BY_WORD.get(gathered.finish, Finish.OTHER)
 
 
-def take_message(gathered: Gathered, message: Mapping[str, Any]) -> None:
-    """Add a whole answer."""
+def take_message(gathered: Gathered, message: Mapping[str, Any]) -> str:
+    """Add a whole answer; gives its text."""
     _begin(gathered, message)
-    for block in items(message, "content"):
-        if text(block, "type") == "tool_use":
-            arguments = json.dumps(block.get("input", {}), ensure_ascii=False)
-            gathered.call(text(block, "id"), text(block, "id"), text(block, "name"), arguments)
-        else:
-            gathered.say(text(block, "text"))
+    new = [_block(gathered, block) for block in items(message, "content")]
     _end(gathered, message)
+    return "".join(new)
 
 
 def take_event(gathered: Gathered, event: Mapping[str, Any]) -> str:
@@ -88,6 +84,13 @@ def take_event(gathered: Gathered, event: Mapping[str, Any]) -> str:
 def _held(way: Structured, strict: Mapping[str, Any] | None) -> bool:
     # It has no mode for "any JSON", and none for a schema that is not strict.
     return way is Structured.TOOL or (way is Structured.SCHEMA and strict is not None)
+
+
+def _block(gathered: Gathered, block: Mapping[str, Any]) -> str:
+    if text(block, "type") != "tool_use":
+        return gathered.say(text(block, "text"))
+    arguments = json.dumps(block.get("input", {}), ensure_ascii=False)
+    return gathered.call(text(block, "id"), text(block, "id"), text(block, "name"), arguments)
 
 
 def _begin(gathered: Gathered, message: Mapping[str, Any]) -> None:

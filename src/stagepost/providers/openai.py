@@ -30,12 +30,17 @@ from stagepost.llm.refusal import Refusal
 from stagepost.providers.gathered import Gathered
 from stagepost.providers.openai_wire import body_of, finish_of, take, usage_of
 from stagepost.providers.reading import count, inner, items, text
-from stagepost.providers.streamed import Streamed, whole
+from stagepost.providers.streamed import Streamed, Words, whole
 from stagepost.providers.watch import Watch
 from stagepost.providers.way import Way, connect_timeout, heard_in, open_client
 
 _OWN_ADDRESS: Final = "https://api.openai.com/v1"
 _TIMEOUTS: Final = Timeouts()
+_WORDS: Final = Words(take, take, finish_of)
+
+# What the SDK insists on. All the rest goes into the body as it is: which parameters the SDK has by
+# name changes from version to version.
+_NAMED: Final = ("model", "messages")
 
 
 class OpenAIProvider:
@@ -46,13 +51,15 @@ class OpenAIProvider:
         self._structured = spec.asked_for_forms
         self._way = Way(self._dialect, key, clock)
         self._client = _client(spec, key)
+        # The SDK imports these when they are first named, which is better done now than in a call.
+        self._chat = self._client.chat.completions
+        self._embeddings = self._client.embeddings
+        self._headers = _headers(self._dialect, key)
 
     async def chat(self, request: ChatRequest, *, timeouts: Timeouts = _TIMEOUTS) -> Answer:
         """Ask, and wait for the whole answer. Raises CallRefused."""
         watch = Watch(timeouts)
-        asking = self._client.chat.completions.with_raw_response.create(
-            **self._asked(request, timeouts)
-        )
+        asking = self._chat.with_raw_response.create(**self._asked(request, timeouts))
         raw = await self._way.within(asking, watch.end, watch.never)
         gathered = Gathered()
         take(gathered, self._way.json(raw.http_response))
@@ -62,12 +69,12 @@ class OpenAIProvider:
         self, request: ChatRequest, *, timeouts: Timeouts = _TIMEOUTS
     ) -> AsyncGenerator[Chunk | Answer, None]:
         """Ask, and give the text as it comes, then the answer. Raises CallRefused."""
-        opening = self._client.chat.completions.create(
+        opening = self._chat.create(
             stream=True,
             stream_options={"include_usage": True},
             **self._asked(request, timeouts),
         )
-        streamed = Streamed(self._way, Watch(timeouts), take, finish_of)
+        streamed = Streamed(self._way, Watch(timeouts), _WORDS)
         async with aclosing(streamed.read(opening)) as parts:
             async for part in parts:
                 yield part
@@ -75,12 +82,12 @@ class OpenAIProvider:
     async def embed(self, request: EmbedRequest, *, timeouts: Timeouts = _TIMEOUTS) -> Embeddings:
         """Ask for vectors. Raises CallRefused."""
         watch = Watch(timeouts)
-        asking = self._client.embeddings.with_raw_response.create(
+        asking = self._embeddings.with_raw_response.create(
             model=request.model,
             input=list(request.texts),
             encoding_format="float",  # base64, which the SDK would ask for, is OpenAI's alone
             dimensions=Omit() if request.dimensions is None else request.dimensions,
-            timeout=connect_timeout(timeouts),
+            **self._sent_by(timeouts),
         )
         raw = await self._way.within(asking, watch.end, watch.never)
         body = self._way.json(raw.http_response)
@@ -94,7 +101,12 @@ class OpenAIProvider:
 
     def _asked(self, request: ChatRequest, timeouts: Timeouts) -> dict[str, Any]:
         body = body_of(request, self._dialect, self._structured)
-        return body | {"extra_body": dict(request.extra), "timeout": connect_timeout(timeouts)}
+        named = {name: body.pop(name) for name in _NAMED}
+        extra = {**body, **request.extra}
+        return named | {"extra_body": extra, **self._sent_by(timeouts)}
+
+    def _sent_by(self, timeouts: Timeouts) -> dict[str, Any]:
+        return {"extra_headers": self._headers, "timeout": connect_timeout(timeouts)}
 
 
 def _client(spec: catalogue.Provider, key: str) -> AsyncOpenAI:
@@ -104,7 +116,6 @@ def _client(spec: catalogue.Provider, key: str) -> AsyncOpenAI:
         api_key=key or "none",
         base_url=urlunsplit(parts._replace(query="", fragment="")),
         default_query=dict(parse_qsl(parts.query)),  # Azure's api-version
-        default_headers=_headers(spec.speaks, key),
         max_retries=0,
         http_client=open_client(),
     )
@@ -112,8 +123,9 @@ def _client(spec: catalogue.Provider, key: str) -> AsyncOpenAI:
     return client
 
 
-def _headers(dialect: Dialect, key: str) -> Any:
+def _headers(dialect: Dialect, key: str) -> Mapping[str, Any]:
     if not key:
+        # Only with each request does the SDK believe that there is to be none.
         return {"Authorization": Omit()}
     return {"api-key": key} if dialect is Dialect.AZURE else {}
 

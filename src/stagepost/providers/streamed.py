@@ -1,6 +1,8 @@
 """An answer that comes as a stream, from whichever SDK."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import httpx2
@@ -34,14 +36,22 @@ class Events(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How a provider's answers are read: whole ones, the events of streams, the end of both."""
+
+    take_whole: Take
+    take_event: Take
+    finish_of: FinishOf
+
+
 class Streamed:
     """Reads the stream of one call, in the words of one provider."""
 
-    def __init__(self, way: Way, watch: Watch, take: Take, finish_of: FinishOf) -> None:
+    def __init__(self, way: Way, watch: Watch, words: Words) -> None:
         self._way = way
         self._watch = watch
-        self._take = take
-        self._finish_of = finish_of
+        self._words = words
         self._gathered = Gathered()
         self._headers: Mapping[str, str] = {}
 
@@ -51,14 +61,28 @@ class Streamed:
         events: Events = await self._way.within(opening, watch.until, watch.late)
         self._headers = events.response.headers
         try:
-            while (event := await self._next(events)) is not None:
-                if text := self._taken(event):
+            async with aclosing(self._texts(events)) as texts:
+                async for text in texts:
                     yield Chunk(text)
-                if self._gathered.alive:
-                    watch.alive()
         finally:
             await events.close()
-        yield whole(self._gathered, self._finish_of(self._gathered), self._headers)
+        yield whole(self._gathered, self._words.finish_of(self._gathered), self._headers)
+
+    async def _texts(self, events: Events) -> AsyncGenerator[str, None]:
+        if self._headers.get("content-type", "").startswith("application/json"):
+            if text := await self._at_once(events.response):
+                yield text
+            return
+        while (event := await self._next(events)) is not None:
+            if text := self._taken(event):
+                yield text
+            if self._gathered.alive:
+                self._watch.alive()
+
+    async def _at_once(self, response: httpx2.Response) -> str:
+        # Some servers have no streams, and some tell an error so.
+        await self._way.within(response.aread(), self._watch.end, self._watch.never, began=True)
+        return self._words.take_whole(self._gathered, self._way.json(response))
 
     async def _next(self, events: Events) -> Any:
         watch, ended = self._watch, self._gathered.finish is not None
@@ -74,7 +98,7 @@ class Streamed:
         if not isinstance(part, Mapping) or is_error(part):
             refused = self._way.told(part, self._heard())
             raise CallRefused(refused.refusal, self._heard(), self._partial())
-        text = self._take(self._gathered, part)
+        text = self._words.take_event(self._gathered, part)
         if self._gathered.finish is not None:
             self._watch.ended()
         return text
@@ -83,7 +107,7 @@ class Streamed:
         return heard_in(self._headers, model=self._gathered.model, id_=self._gathered.id)
 
     def _partial(self) -> Answer:
-        return self._gathered.answer(self._finish_of(self._gathered), self._heard())
+        return self._gathered.answer(self._words.finish_of(self._gathered), self._heard())
 
 
 def whole(gathered: Gathered, finish: Finish, headers: Mapping[str, str]) -> Answer:
