@@ -48,8 +48,8 @@ def reading() -> Mapping[str, str]:
 
 STATEMENTS: Final = {
     **reading(),
-    "begin": call_writes.BEGIN_IDLE[0],
-    "end": call_writes.END_IDLE[0],
+    "begin": call_writes._BEGIN,
+    "end": call_writes._END,
     "note": call_writes._NOTE,
     "any lost": calls.ANY_LOST,
     "waive": call_writes._WAIVE,

@@ -28,7 +28,7 @@ from stagepost.stores.calls import (
     lost,
 )
 from stagepost.stores.postgres.fenced import sound
-from stagepost.stores.postgres.rows import MS, Idle, known
+from stagepost.stores.postgres.rows import MS, known
 from stagepost.stores.postgres.transaction import Transaction, Work
 from stagepost.stores.redriving import Cut
 from stagepost.stores.wording import call_taken, cancel_asked, lease_lost
@@ -63,7 +63,6 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS MATERIALIZED (
     UPDATE blobs SET kept = true WHERE key = ANY(ARRAY(SELECT blob FROM k WHERE blob IS NOT NULL))
 )
 SELECT n.ms, w.no, w.same, w.asked FROM n LEFT JOIN w ON true"""
-BEGIN_IDLE: Final[Idle] = (_BEGIN, (0, *[[]] * 17))
 
 _SUMMED: Final = f"""
 {ADD} SELECT {USAGE_KEY}, {", ".join(f"sum({name})" for name in USAGE_SUMS)} FROM (
@@ -111,7 +110,6 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS MATERIALIZED (
 SELECT n.ms, x.no FROM n LEFT JOIN (
     SELECT r.no FROM r WHERE (SELECT c.id FROM calls AS c
         WHERE c.id = r.id AND c.task_id = r.task_id) IS NULL) AS x ON true"""
-END_IDLE: Final[Idle] = (_END, (0, *[[]] * 19))
 
 _NOTE: Final = f"""
 WITH found AS MATERIALIZED (
