@@ -168,10 +168,10 @@ class CallEnd:
         return self.state is CallState.REFUSED and not self.maybe_billed
 
     @property
-    def counted(self) -> Estimate | tuple[int | None, int | None, int | None]:
+    def counted(self) -> tuple[int | None, int | None, int | None]:
         """Tokens in and out, and cost, as they count; None where the estimate counts."""
         told = (self.usage.input, self.usage.output, self.cost)
-        return Estimate(*(value or 0 for value in told)) if self.free else told
+        return (told[0] or 0, told[1] or 0, told[2] or 0) if self.free else told
 
 
 ENDS: Final = frozenset({CallState.RESULT, CallState.REJECTED, CallState.REFUSED})

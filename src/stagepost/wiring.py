@@ -20,6 +20,7 @@ from stagepost.limiting import Limiting
 from stagepost.maintenance.families import Families
 from stagepost.maintenance.housekeeping import Housekeeping
 from stagepost.maintenance.limit_waker import LimitWaker
+from stagepost.maintenance.lost_calls import LostCalls
 from stagepost.maintenance.mass_changer import MassChanger
 from stagepost.maintenance.planner import Planner
 from stagepost.maintenance.pruner import Pruner
@@ -109,7 +110,8 @@ async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
 def _housekeeping(engine: Engine) -> Housekeeping:
     store, clock = engine.store, engine.clock
     pruner = Pruner(store, clock, engine.settings.keep)
-    return Housekeeping(store, clock, pruner, Sweeper(store, engine.blobs, clock))
+    sweeper = Sweeper(store, engine.blobs, clock)
+    return Housekeeping(store, clock, pruner, sweeper, LostCalls(store))
 
 
 @asynccontextmanager

@@ -10,12 +10,15 @@ import pytest
 from stagepost.blobs import Blobs
 from stagepost.blobstores.folder import FolderBlobs
 from stagepost.errors import Gone, StoreUnavailable
+from stagepost.maintenance import lost_calls
 from stagepost.maintenance.housekeeping import Housekeeping
+from stagepost.maintenance.lost_calls import LostCalls
 from stagepost.maintenance.pruner import Pruned, Pruner
 from stagepost.maintenance.sweeper import Sweeper
 from stagepost.records import Idempotency
 from stagepost.settings import Keep
 from stagepost.testing import FakeClock
+from support.calls import sent
 from support.tasks import succeeded
 from support.world import DAY, World, a_world, new_id, open_sqlite, refused
 
@@ -188,20 +191,40 @@ class Leads:
 
 
 async def test_each_has_its_time_and_an_outage_ends_neither() -> None:
-    pruner, sweeper, clock, store = Round(), Round(), FakeClock(), Leads()
-    parts: Any = (store, clock, pruner, sweeper)
+    pruner, sweeper, lost, clock, store = Round(), Round(), Round(), FakeClock(), Leads()
+    parts: Any = (store, clock, pruner, sweeper, lost)
     housekeeping = Housekeeping(*parts)
     await housekeeping.look()
     await housekeeping.look()
-    assert (pruner.calls, sweeper.calls) == (1, 1)
+    assert (pruner.calls, sweeper.calls, lost.calls) == (1, 1, 1)
     clock.advance(60)
     sweeper.up = False
     await housekeeping.look()
     sweeper.up = True
     clock.advance(540)
     await housekeeping.look()
-    assert (pruner.calls, sweeper.calls) == (2, 3)
+    assert (pruner.calls, sweeper.calls, lost.calls) == (2, 3, 3)
     store.leads = False
     clock.advance(600)
     await housekeeping.look()
-    assert (pruner.calls, sweeper.calls) == (2, 3)
+    assert (pruner.calls, sweeper.calls, lost.calls) == (2, 3, 3)
+
+
+async def test_calls_of_dead_claims_are_counted_all_of_them(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lost_calls, "_PAGE", 2)
+    claimed = await world.running()
+    for _ in range(5):
+        await sent(world, claimed)
+    counting = LostCalls(world.store)
+    assert await counting.round(yes) == 0
+    await world.lose()
+    assert await counting.round(no) == 0
+    assert await counting.round(yes) == 5
+    assert await counting.round(yes) == 0
+    assert await world.store.calls.unknown_by_type() == {"review": 5}
+
+
+async def no() -> bool:
+    return False

@@ -20,7 +20,8 @@ from stagepost.stores.postgres import (
     settling,
 )
 from stagepost.stores.postgres.address import address_of
-from stagepost.stores.postgres.connections import Backend, connect
+from stagepost.stores.postgres.connections import connect
+from support.plans import plan_of, wholly_read
 from support.postgres import Server
 from support.world import a_world
 
@@ -30,30 +31,6 @@ STATEMENTS = {
     "settle": settling.IDLE[0],
     "checkpoint": checkpoints.IDLE[0],
 }
-
-
-async def plan_of(backend: Backend, statement: str) -> list[str]:
-    """What a connection that uses the statement for the first time would do."""
-    await backend.execute(f"PREPARE planned AS {statement}")
-    parameters = ", ".join(["NULL"] * statement_parameters(statement))
-    rows = await backend.fetch(f"EXPLAIN (COSTS OFF) EXECUTE planned ({parameters})")
-    await backend.execute("DEALLOCATE planned")
-    return [row[0].strip() for row in rows]
-
-
-def statement_parameters(statement: str) -> int:
-    return max(number for number in range(1, 30) if f"${number}" in statement)
-
-
-def wholly_read(plan: list[str]) -> list[str]:
-    """The tables of a plan that it reads from their beginning to their end."""
-    found = []
-    for line, after in zip(plan, [*plan[1:], ""], strict=True):
-        node = line.removeprefix("->").strip()
-        scans = node.startswith(("Seq Scan", "Index Scan", "Index Only Scan", "Bitmap Heap Scan"))
-        if scans and not after.startswith(("Index Cond", "TID Cond", "Recheck Cond")):
-            found.append(node.split(" on ")[1].split()[0])
-    return found
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

@@ -1,15 +1,18 @@
 """What was answered survives a power cut, since every commit is synced."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from stagepost.calls import CallState
 from stagepost.records import Filter
 from stagepost.stores.sqlite import SqliteStore, checkpointer
 from stagepost.task import Status
+from support.calls import result, sent
 from support.lossy_vfs import lossy_disk
 from support.tasks import failed, succeeded
 from support.world import EVERYBODY, World, a_world, checkpoint, open_sqlite
@@ -22,6 +25,7 @@ class Client:
     world: World
     told: dict[str, Status] = field(default_factory=dict)
     steps: dict[str, int] = field(default_factory=dict)
+    calls: dict[tuple[str, str], CallState] = field(default_factory=dict)
 
     async def submit(self) -> None:
         task_id = await self.world.submit()
@@ -30,6 +34,10 @@ class Client:
     async def work(self, slots: int) -> None:
         for claimed in await self.world.claim(slots):
             self.told[claimed.task_id] = Status.RUNNING
+            call = await sent(self.world, claimed)
+            self.calls[claimed.task_id, call.id] = CallState.INTENT
+            await self.world.store.calls.end(claimed.task_id, call.id, result())
+            self.calls[claimed.task_id, call.id] = CallState.RESULT
             await self.world.store.checkpoint(claimed.lease, checkpoint())
             self.steps[claimed.task_id] = 1
             dies = int(claimed.task_id[-1], 16) < 4
@@ -50,7 +58,8 @@ async def broken_promises(client: Client, folder: Path) -> list[str]:
         found = await after.store.find(EVERYBODY, Filter(limit=100_000))
         tasks = {task.id: task for task in found}
         news = await after.store.news(dict.fromkeys(tasks, 0), 1_000)
-    broken = [f"{task_id} is gone" for task_id in client.told if task_id not in tasks]
+        broken = [each async for each in broken_ledger(client, after)]
+    broken += [f"{task_id} is gone" for task_id in client.told if task_id not in tasks]
     for task_id, task in tasks.items():
         if FURTHER[task.status] < FURTHER[client.told.get(task_id, Status.QUEUED)]:
             broken.append(f"{task_id} was {client.told[task_id]} and is {task.status}")
@@ -59,6 +68,14 @@ async def broken_promises(client: Client, folder: Path) -> list[str]:
         if [event.seq for event in news[task_id]] != list(range(1, task.seq + 1)):
             broken.append(f"the history of {task_id} has a gap")
     return broken
+
+
+async def broken_ledger(client: Client, after: World) -> AsyncIterator[str]:
+    for (task_id, call_id), state in client.calls.items():
+        found = await after.store.calls.find(task_id, EVERYBODY, None, 10)
+        now = [call.state for call in found if call.id == call_id]
+        if not now or (state is CallState.RESULT and now != [state]):
+            yield f"the call {call_id} was {state} and is {now}"
 
 
 FURTHER = {Status.QUEUED: 0, Status.RUNNING: 1, Status.COMPLETED: 2, Status.DEAD_LETTER: 2}
@@ -77,7 +94,9 @@ async def cut_again_and_again(tmp_path: Path, synchronous: str | None = None) ->
             work = asyncio.create_task(client.run(CUTS * 0.03))
             for number in range(CUTS):
                 await asyncio.sleep(0.02)
-                known.append(Client(world, dict(client.told), dict(client.steps)))
+                known.append(
+                    Client(world, dict(client.told), dict(client.steps), dict(client.calls))
+                )
                 luck = Random(number) if number % 2 else None
                 disk.cut(world.folder, tmp_path / str(number), luck)
             await work

@@ -20,6 +20,7 @@ from stagepost.outcome import Failed, Succeeded
 from stagepost.records import Artifact, Claimed, Filter, Resume, UploadRecord
 from stagepost.task import Payload, Status, Task
 from stagepost.testing import FakeClock
+from support.calls import in_blob, new_call, result
 from support.tasks import failed
 from support.world import DAY, EVERYBODY, World, checkpoint, new_id, new_task
 
@@ -43,7 +44,7 @@ class Cutting:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._port, name)
-        if name in {"retention", "mass"}:
+        if name in {"retention", "mass", "calls"}:
             return Cutting(found, self._counter, self._at)
         if not asyncio.iscoroutinefunction(found):
             return found
@@ -118,11 +119,15 @@ class Hoard:
         await self._submit(named)
 
     async def work(self, which: int, *, well: bool) -> None:
-        """A worker takes a task, saves a step and a file, and ends it."""
+        """A worker takes a task, makes a call, saves a step and a file, and ends it."""
         self.claims += await self.world.claim(3)
         if not self.claims:
             return
         claimed = self.claims.pop(which % len(self.claims))
+        call = new_call(request=in_blob(await self._blob()))
+        await self.store.calls.begin(claimed.lease, call)
+        answer = in_blob(await self._blob())
+        await self.store.calls.end(claimed.task_id, call.id, result(answer=answer))
         step = checkpoint(f"step#{claimed.fence}", text="")
         value = Payload(None, 9, await self._blob())
         await self.store.checkpoint(claimed.lease, step._replace(value=value))
@@ -175,7 +180,7 @@ class Hoard:
             assert (await self.blobs.path(key)).exists()
 
     async def referenced(self) -> set[str]:
-        """The keys that the tasks' inputs, steps, files and results name."""
+        """The keys that the tasks' inputs, steps, calls, files and results name."""
         store = self.world.store
         found: set[str] = set()
         for task in await store.find(EVERYBODY, Filter(limit=10_000)):
@@ -183,6 +188,9 @@ class Hoard:
             found.update(json.loads(view.input)["files"])
             found.update(artifact.blob for artifact in await store.artifacts(task.id))
             found.update(step.value.blob for step in await store.steps(task.id) if step.value.blob)
+            for call in await store.calls.find(task.id, EVERYBODY, None, 1_000):
+                bodies = await store.calls.bodies(task.id, call.id, EVERYBODY)
+                found.update(each.blob for each in bodies if each and each.blob)
             if view.result is not None and view.result.blob is not None:
                 found.add(view.result.blob)
         return found

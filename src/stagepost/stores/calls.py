@@ -52,8 +52,12 @@ class Question(Protocol):
         """What stands for a value of one of PostgreSQL's types."""
         ...
 
-    def path(self, column: str, value: str) -> str:
-        """The condition that a column has a path for its value, as `value` has named it."""
+    def step(self, task_id: str, path: str) -> str:
+        """The condition that the call `c` is one of this step of this task."""
+        ...
+
+    def one(self, column: str, value: str) -> str:
+        """The condition that a column has the value of another table's, looked up row by row."""
         ...
 
     def saved(self) -> str:
@@ -71,7 +75,7 @@ def lost(alias: str) -> str:
 
 
 _STATE: Final = f"CASE WHEN c.state = 'INTENT' AND {lost('c')} THEN 'UNKNOWN' ELSE c.state END"
-_ERASED: Final = "EXISTS (SELECT 1 FROM tombstones AS s WHERE s.task_id = c.task_id)"
+_ERASED: Final = "(SELECT s.task_id FROM tombstones AS s WHERE s.task_id = c.task_id) IS NOT NULL"
 _COLUMNS: Final = f"""c.id, c.tenant, c."user", c.task_id, c.type, c.path, c.request_hash, c.n,
     c.provider, c.model, c.attempt, c.fence, {_STATE}, c.will_input, c.will_output, c.will_cost,
     c.input, c.cached, c.output, c.reasoning, c.cost, c.took, c.first_token, c.provider_id,
@@ -81,8 +85,7 @@ _ANSWER_COLUMNS: Final = """c.id, c.path, c.request_hash, c.n, c.provider, c.mod
     c.cached, c.output, c.reasoning, coalesce(c.cost, c.will_cost), c.answer_sha256, c.answer_size,
     b.body, b.blob, b.redacted, c.late, c.ended_at"""
 _ANSWERS: Final = f"""SELECT {_ANSWER_COLUMNS}
-FROM calls AS c JOIN call_bodies AS b
-    ON b.task_id = c.task_id AND b.call_id = c.id AND b.part = '{ANSWER}'
+FROM calls AS c JOIN call_bodies AS b ON {{same}} AND b.part = '{ANSWER}'
 WHERE c.state = 'RESULT' AND NOT c.dropped"""
 
 DELTAS: Final = """1 - {noted}, (c.state = 'REJECTED'){int}, (c.state = 'REFUSED'){int}, -{noted},
@@ -115,7 +118,7 @@ def unknown(q: Question, scope: Scope, after: str | None, limit: int) -> str:
     """A page of calls that are UNKNOWN."""
     user = "" if scope.user is None else f'AND c."user" = {q.value(scope.user, "text")}'
     return f"""SELECT {_COLUMNS} FROM open_calls AS o
-    JOIN calls AS c ON c.task_id = o.task_id AND c.id = o.id
+    JOIN calls AS c ON {q.one("c.id", "o.id")}
     WHERE {lost("o")} {_behind(q, "o", after)} {_within(q, "o", Scope(scope.tenant))} {user}
     ORDER BY o.id LIMIT {_limit(q, limit)}"""
 
@@ -127,33 +130,35 @@ ANY_LOST: Final = f"""
 SELECT EXISTS (SELECT 1 FROM open_calls AS o WHERE NOT o.noted AND {lost("o")})"""
 
 
+def _answers(q: Question) -> str:
+    return _ANSWERS.format(same=q.one("b.call_id", "c.id"))
+
+
 def memo(q: Question, task_id: str, key: CallKey) -> str:
     """The accepted answers with one key: few, as each claim sends it at most once."""
-    path = q.value(key.path, "text")
-    return f"""{_ANSWERS} AND c.task_id = {q.value(task_id, "uuid")} AND {q.path("c.path", path)}
+    return f"""{_answers(q)} AND {q.step(task_id, key.path)}
     AND c.request_hash = {q.value(key.request_hash, "text")} AND c.n = {q.value(key.n, "bigint")}
     ORDER BY c.late, c.ended_at, c.id LIMIT 1"""
 
 
 def memos(q: Question, task_id: str, after: str | None, limit: int) -> str:
     """A page of a task's accepted answers."""
-    return f"""{_ANSWERS} AND c.task_id = {q.value(task_id, "uuid")} {_behind(q, "c", after)}
+    return f"""{_answers(q)} AND c.task_id = {q.value(task_id, "uuid")} {_behind(q, "c", after)}
     AND NOT {q.saved()} ORDER BY c.id LIMIT {_limit(q, limit)}"""
 
 
 def tally(q: Question, task_id: str, path: str) -> str:
     """The calls of a step."""
     return f"""SELECT count(*), count(*) FILTER (WHERE c.state = 'INTENT' AND {lost("c")})
-    FROM calls AS c WHERE c.task_id = {q.value(task_id, "uuid")}
-    AND {q.path("c.path", q.value(path, "text"))} AND NOT c.waived"""
+    FROM calls AS c WHERE {q.step(task_id, path)} AND NOT c.waived"""
 
 
 def bodies(q: Question, task_id: str, call_id: str, scope: Scope) -> str:
     """A call's parts, one a row; one row without any where there are none."""
     return f"""SELECT b.part, b.body, b.blob, b.redacted, c.request_sha256, c.request_size,
         c.answer_sha256, c.answer_size
-    FROM calls AS c LEFT JOIN call_bodies AS b ON b.task_id = c.task_id AND b.call_id = c.id
-    WHERE c.task_id = {q.value(task_id, "uuid")} AND c.id = {q.value(call_id, "uuid")}
+    FROM calls AS c LEFT JOIN call_bodies AS b ON b.call_id = c.id
+    WHERE c.id = {q.value(call_id, "uuid")} AND c.task_id = {q.value(task_id, "uuid")}
     {_within(q, "c", scope)}"""
 
 
@@ -215,8 +220,8 @@ def usage(q: Question, scope: Scope, query: UsageQuery) -> str:
         WHERE c.day {days} {within}
         UNION ALL
         SELECT {DAY_KEY}, {NOTED} FROM open_calls AS o
-        JOIN calls AS c ON c.task_id = o.task_id AND c.id = o.id
-        WHERE NOT o.noted AND {lost("o")} AND c.started_at / {DAY} {days} {within}) AS c
+        JOIN calls AS c ON {q.one("c.id", "o.id")}
+        WHERE NOT o.noted AND {lost("o")} AND c.started_at / {DAY} {days} {within}) AS spending
     {"GROUP BY " if groups else ""}{", ".join(groups)}
     ORDER BY {order} LIMIT {_limit(q, query.limit)}"""
 

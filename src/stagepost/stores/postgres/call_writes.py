@@ -28,7 +28,7 @@ from stagepost.stores.calls import (
     lost,
 )
 from stagepost.stores.postgres.fenced import sound
-from stagepost.stores.postgres.rows import MS, Idle, known
+from stagepost.stores.postgres.rows import MS, known
 from stagepost.stores.postgres.transaction import Transaction, Work
 from stagepost.stores.redriving import Cut
 from stagepost.stores.wording import call_taken, cancel_asked, lease_lost
@@ -42,12 +42,13 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS MATERIALIZED (
         AS r (task_id, fence, lease_id, {BEGUN}, body, blob, no)
 ), owned AS MATERIALIZED (
     SELECT r.*, t.tenant, t."user", t.type, t.attempt, t.saved_steps, t.cancel IS NOT NULL AS asked
-    FROM r JOIN tasks AS t ON t.id = r.task_id AND t.fence = r.fence AND t.lease_id = r.lease_id
-    WHERE t.status = 'RUNNING' ORDER BY t.id FOR UPDATE OF t
+    FROM r CROSS JOIN LATERAL (
+        SELECT * FROM tasks AS t WHERE t.id = r.task_id AND t.fence = r.fence
+            AND t.lease_id = r.lease_id AND t.status = 'RUNNING' FOR UPDATE) AS t
 ), w AS MATERIALIZED (
     -- Null where there is no call of this id.
-    SELECT owned.*, (SELECT c.fence = owned.fence AND c.request_hash = owned.request_hash
-        FROM calls AS c WHERE c.task_id = owned.task_id AND c.id = owned.id) AS same
+    SELECT owned.*, (SELECT c.task_id = owned.task_id AND c.fence = owned.fence
+        AND c.request_hash = owned.request_hash FROM calls AS c WHERE c.id = owned.id) AS same
     FROM owned
 ), k AS MATERIALIZED (SELECT w.*, n.ms FROM w, n WHERE same IS NULL AND NOT asked), begun AS (
     INSERT INTO calls (task_id, tenant, "user", type, attempt, fence, steps, started_at, {BEGUN})
@@ -62,7 +63,6 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS MATERIALIZED (
     UPDATE blobs SET kept = true WHERE key = ANY(ARRAY(SELECT blob FROM k WHERE blob IS NOT NULL))
 )
 SELECT n.ms, w.no, w.same, w.asked FROM n LEFT JOIN w ON true"""
-BEGIN_IDLE: Final[Idle] = (_BEGIN, (0, *[[]] * 17))
 
 _SUMMED: Final = f"""
 {ADD} SELECT {USAGE_KEY}, {", ".join(f"sum({name})" for name in USAGE_SUMS)} FROM (
@@ -80,18 +80,19 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS MATERIALIZED (
     SELECT t.id, t.fence, t.status FROM tasks AS t WHERE t.id = ANY(ARRAY(SELECT task_id FROM r))
     ORDER BY t.id FOR UPDATE
 ), gone AS (
-    DELETE FROM open_calls AS o USING r WHERE o.task_id = r.task_id AND o.id = r.id
-        AND r.took % 1 = 0 AND (SELECT count(*) FROM mine) >= 0
+    DELETE FROM open_calls AS o USING r WHERE o.id = ANY(ARRAY[r.id]) AND o.task_id = r.task_id
+        AND (SELECT count(*) FROM mine) >= 0
     RETURNING o.task_id, o.id, o.fence, o.noted::integer AS noted
 ), e AS MATERIALIZED (
     SELECT r.*, gone.noted, mine.id IS NOT NULL AS there,
         (mine.status = 'RUNNING' AND mine.fence = gone.fence) IS NOT TRUE AS late
-    FROM gone JOIN r ON r.task_id = gone.task_id AND r.id = gone.id
+    FROM gone JOIN r ON r.id = gone.id
     LEFT JOIN mine ON mine.id = gone.task_id
 ), ended AS (
-    UPDATE calls AS c SET {", ".join(f"{name} = e.{name}" for name in ENDED)}, late = e.late,
-        ended_at = n.ms, redacted = c.redacted OR e.redacted
-    FROM e, n WHERE c.task_id = e.task_id AND c.id = e.id AND e.took % 1 = 0
+    UPDATE calls AS c SET {", ".join(f"{name} = e.{name}" for name in ENDED if name != "message")},
+        message = CASE WHEN e.there THEN e.message ELSE '' END, late = e.late, ended_at = n.ms,
+        redacted = c.redacted OR e.redacted
+    FROM e, n WHERE c.id = ANY(ARRAY[e.id])
     RETURNING c.*, e.noted
 ), counted AS ({
     _SUMMED.format(sums=DELTAS.format(noted="c.noted", int="::integer"), calls="ended AS c")
@@ -108,18 +109,16 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS MATERIALIZED (
 )
 SELECT n.ms, x.no FROM n LEFT JOIN (
     SELECT r.no FROM r WHERE (SELECT c.id FROM calls AS c
-        WHERE c.task_id = r.task_id AND c.id = r.id) IS NULL) AS x ON true"""
-END_IDLE: Final[Idle] = (_END, (0, *[[]] * 19))
+        WHERE c.id = r.id AND c.task_id = r.task_id) IS NULL) AS x ON true"""
 
 _NOTE: Final = f"""
 WITH found AS MATERIALIZED (
-    SELECT o.task_id, o.id FROM open_calls AS o WHERE NOT o.noted AND {lost("o")}
-    ORDER BY o.id LIMIT $1::bigint FOR UPDATE OF o SKIP LOCKED
+    SELECT o.id FROM open_calls AS o WHERE NOT o.noted AND {lost("o")}
+    LIMIT $1::bigint FOR UPDATE OF o SKIP LOCKED
 ), marked AS (
-    UPDATE open_calls AS o SET noted = true FROM found AS f
-    WHERE o.task_id = f.task_id AND o.id = f.id RETURNING o.task_id, o.id
+    UPDATE open_calls SET noted = true WHERE id = ANY(ARRAY(SELECT id FROM found)) RETURNING id
 ), noted AS MATERIALIZED (
-    SELECT c.* FROM marked AS m JOIN calls AS c ON c.task_id = m.task_id AND c.id = m.id
+    SELECT c.* FROM calls AS c WHERE c.id = ANY(ARRAY(SELECT id FROM marked))
 ), counted AS ({_SUMMED.format(sums=NOTED, calls="noted AS c")})
 SELECT count(*) FROM marked"""
 
@@ -130,7 +129,7 @@ WHERE task_id = $1::uuid AND (steps, id) >= ($2::integer, $3::uuid)"""
 _GONE: Final = "SELECT path FROM steps WHERE task_id = $1::uuid AND n > $2::integer"
 _LEFT: Final = "SELECT id, path FROM calls WHERE task_id = $1::uuid AND NOT dropped"
 _DROP_THESE: Final = """
-UPDATE calls SET dropped = true WHERE task_id = $1::uuid AND id = ANY($2::uuid[])"""
+UPDATE calls SET dropped = true WHERE id = ANY($1::uuid[])"""
 
 
 class Begin(NamedTuple):
@@ -172,6 +171,8 @@ async def _begin(tx: Transaction, writes: Sequence[tuple[int, Begin]]) -> dict[i
     ours = [(no, each) for no, each in writes if sound(each.lease)]
     if not ours:
         return answers
+    # In the order of their tasks, so that two batches with the same ones don't lock crosswise.
+    ours.sort(key=lambda item: item[1].lease.task_id)
     rows = [
         (*_key(lease), *begun_values(call), call.request.text, call.request.blob)
         for _, (lease, call) in ours
@@ -239,7 +240,7 @@ async def redriven(tx: Transaction, task_id: str, resume: Resume, cut: Cut) -> N
     steps = frozenset(row[0] for row in gone)
     left = await tx.connection.fetch(_LEFT, task_id)
     under = [row[0] for row in left if lies_under(row[1], steps)]
-    await tx.connection.execute(_DROP_THESE, task_id, under)
+    await tx.connection.execute(_DROP_THESE, under)
 
 
 async def waive(tx: Transaction, task_ids: Iterable[str]) -> None:

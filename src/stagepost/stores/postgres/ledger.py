@@ -36,9 +36,17 @@ class _Question:
         self.values.append(value)
         return f"${len(self.values)}::{kind}"
 
-    def path(self, column: str, value: str) -> str:
-        """A path may be longer than an index takes."""
-        return f"md5({column}) = md5({value}) AND {column} = {value}"
+    def step(self, task_id: str, path: str) -> str:
+        """As the index has it; a path may be longer than an index takes."""
+        task, name = self.value(task_id, "text"), self.value(path, "text")
+        return (
+            f"md5(c.task_id::text || c.path) = md5({task} || {name})"
+            f" AND c.path = {name} AND c.task_id::text = {task}"
+        )
+
+    def one(self, column: str, value: str) -> str:
+        """No join by hashes, which reads a table wholly: plans outlive the sizes of tables."""
+        return f"{column} = ANY(ARRAY[{value}])"
 
     def saved(self) -> str:
         """A step of the same path."""

@@ -67,8 +67,8 @@ _OLD_STONES: Final = f"""
 WITH gone AS (
     DELETE FROM tombstones WHERE ctid = ANY(ARRAY(
         SELECT ctid FROM tombstones AS s WHERE by IS NULL AND at <= {MS} - $2::bigint
-            AND NOT EXISTS (
-                SELECT FROM open_calls AS o WHERE o.task_id = s.task_id AND NOT o.noted)
+            AND (SELECT count(*)
+                FROM open_calls AS o WHERE o.task_id = s.task_id AND NOT o.noted) = 0
         ORDER BY at LIMIT $3::bigint FOR UPDATE SKIP LOCKED)) RETURNING 1
 )
 SELECT count(*) FROM gone"""

@@ -1,6 +1,7 @@
 """The ledger, in the writer's thread: intents, ends, and what a redrive makes of them."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from stagepost.calls import Body, CallEnd, CallState, NewCall, lies_under
@@ -34,15 +35,14 @@ VALUES ({", ".join("?" * (8 + BEGUN.count(",") + 1))})"""
 _END: Final = f"""
 UPDATE calls SET {", ".join(f"{name} = ?" for name in ENDED)}, late = ?, ended_at = ?,
     redacted = redacted OR ?
-WHERE task_id = ? AND id = ?"""
+WHERE id = ?"""
 _ADD_END: Final = f"""
-{ADD} SELECT {DAY_KEY}, {DELTAS.format(noted="?3", int="")} FROM calls AS c
-WHERE c.task_id = ?1 AND c.id = ?2 {ADDED}"""
+{ADD} SELECT {DAY_KEY}, {DELTAS.format(noted="?2", int="")} FROM calls AS c
+WHERE c.id = ?1 {ADDED}"""
 _LOST: Final = f"""
-SELECT o.task_id, o.id FROM open_calls AS o WHERE o.noted = 0 AND {lost("o")} ORDER BY o.id LIMIT ?
-"""
+SELECT o.id FROM open_calls AS o WHERE NOT o.noted AND {lost("o")} LIMIT ?"""
 _NOTE: Final = f"""
-{ADD} SELECT {DAY_KEY}, {NOTED} FROM calls AS c WHERE c.task_id = ? AND c.id = ? {ADDED}"""
+{ADD} SELECT {DAY_KEY}, {NOTED} FROM calls AS c WHERE c.id = ? {ADDED}"""
 _PROGRESS: Final = """
 UPDATE tasks SET saved_fence = fence, lost_claims = 0, waits = 0 WHERE id = ?"""
 
@@ -58,11 +58,9 @@ def _begin_one(tx: Transaction, lease: Lease, call: NewCall) -> Conflict | None:
     task = changes.owned(tx, lease)
     if task is None:
         return lease_lost(lease.task_id)
-    there = tx.row(
-        "SELECT fence, request_hash FROM calls WHERE task_id = ? AND id = ?", (task.id, call.id)
-    )
+    there = tx.row("SELECT task_id, fence, request_hash FROM calls WHERE id = ?", (call.id,))
     if there is not None:
-        same = there == (task.fence, call.key.request_hash)
+        same = there == (task.id, task.fence, call.key.request_hash)
         return None if same else call_taken(call.id)
     if task.cancel is not None:
         return cancel_asked(task.id)
@@ -77,7 +75,7 @@ def _begin_one(tx: Transaction, lease: Lease, call: NewCall) -> Conflict | None:
 
 
 def _keep(tx: Transaction, task_id: str, call_id: str, part: str, body: Body) -> None:
-    row = (task_id, call_id, part, body.redacted, body.text, body.blob)
+    row = (call_id, task_id, part, body.redacted, body.text, body.blob)
     tx.execute("INSERT INTO call_bodies VALUES (?, ?, ?, ?, ?, ?)", row)
     if body.blob is not None:
         changes.keep_blob(tx, body.blob)
@@ -91,19 +89,22 @@ def end(
 
 
 def _end_one(tx: Transaction, task_id: str, call_id: str, end: CallEnd) -> NotFound | None:
-    key = (task_id, call_id)
     opened = tx.row(
-        "DELETE FROM open_calls WHERE task_id = ? AND id = ? RETURNING fence, noted", key
+        "DELETE FROM open_calls WHERE id = ? AND task_id = ? RETURNING fence, noted",
+        (call_id, task_id),
     )
     if opened is None:
-        known = tx.row("SELECT 1 FROM calls WHERE task_id = ? AND id = ?", key)
+        known = tx.row("SELECT 1 FROM calls WHERE id = ? AND task_id = ?", (call_id, task_id))
         return absent(call_id) if known is None else None
     fence, noted = opened
     task = tx.row("SELECT status, fence FROM tasks WHERE id = ?", (task_id,))
     late = task != (Status.RUNNING.value, fence)
+    if task is None:
+        # What it says may quote what was erased.
+        end = replace(end, message="")
     redacted = end.answer is not None and end.answer.redacted
-    tx.execute(_END, (*end_values(end), late, tx.now, redacted, *key))
-    tx.execute(_ADD_END, (*key, noted))
+    tx.execute(_END, (*end_values(end), late, tx.now, redacted, call_id))
+    tx.execute(_ADD_END, (call_id, noted))
     if task is not None and end.answer is not None:
         _keep(tx, task_id, call_id, ANSWER, end.answer)
     if end.state is CallState.RESULT and not late:
@@ -117,10 +118,10 @@ def note_unknown(tx: Transaction, arguments: list[int]) -> Sequence[int]:
 
 
 def _note(tx: Transaction, limit: int) -> int:
-    found = tx.rows(_LOST, (limit,))
-    for key in found:
-        tx.execute("UPDATE open_calls SET noted = 1 WHERE task_id = ? AND id = ?", key)
-        tx.execute(_NOTE, key)
+    found = tx.column(_LOST, (limit,))
+    for call_id in found:
+        tx.execute("UPDATE open_calls SET noted = 1 WHERE id = ?", (call_id,))
+        tx.execute(_NOTE, (call_id,))
     return len(found)
 
 
@@ -142,8 +143,7 @@ def redriven(tx: Transaction, task_id: str, resume: Resume, cut: Cut) -> None:
     left = tx.rows("SELECT id, path FROM calls WHERE task_id = ? AND dropped = 0", (task_id,))
     under = [call_id for call_id, path in left if lies_under(path, steps)]
     tx.execute(
-        "UPDATE calls SET dropped = 1 WHERE task_id = ? AND id IN (SELECT value FROM json_each(?))",
-        (task_id, json(under)),
+        "UPDATE calls SET dropped = 1 WHERE id IN (SELECT value FROM json_each(?))", (json(under),)
     )
 
 

@@ -37,9 +37,13 @@ class _Question:
         self.values.append(value)
         return f"?{len(self.values)}"
 
-    def path(self, column: str, value: str) -> str:
+    def step(self, task_id: str, path: str) -> str:
         """An index takes a path of any length."""
-        return f"{column} = {value}"
+        return f"c.task_id = {self.value(task_id, 'uuid')} AND c.path = {self.value(path, 'text')}"
+
+    def one(self, column: str, value: str) -> str:
+        """The sign keeps SQLite from looking up the other table for each row of this one."""
+        return f"{column} = +{value}"
 
     def saved(self) -> str:
         """A step of the same path."""

@@ -58,7 +58,7 @@ SELECT id, tenant, user, ?2, ?3, ?4, status FROM tasks
 WHERE id IN (SELECT value FROM json_each(?1))"""
 _OLD_STONES: Final = """
 SELECT task_id FROM tombstones AS s WHERE by IS NULL AND at <= ? AND NOT EXISTS (
-    SELECT 1 FROM open_calls AS o WHERE o.task_id = s.task_id AND o.noted = 0)
+    SELECT 1 FROM open_calls AS o WHERE o.task_id = s.task_id AND NOT o.noted)
 ORDER BY at LIMIT ?"""
 """The calls of a task go with its tombstone, and their cost stays: it is noted by then."""
 _IDENTITY: Final = "INSERT OR IGNORE INTO meta VALUES ('identity', ?)"

@@ -7,8 +7,8 @@ CALLS: Final = """
 -- here: it is an INTENT whose claim does not own the task. What a provider has not told is NULL;
 -- then the estimate counts. No column that changes is in an index.
 CREATE TABLE calls (
+    id uuid PRIMARY KEY,
     task_id uuid NOT NULL,
-    id uuid NOT NULL,
     tenant text COLLATE "C" NOT NULL,
     "user" text COLLATE "C" NOT NULL,
     type text COLLATE "C" NOT NULL,
@@ -44,31 +44,35 @@ CREATE TABLE calls (
     answer_sha256 text,
     answer_size bigint,
     started_at bigint NOT NULL,
-    ended_at bigint,
-    PRIMARY KEY (task_id, id)
+    ended_at bigint
 ) WITH (fillfactor = 55);
--- A path may be longer than an index takes.
-CREATE INDEX calls_by_step ON calls (task_id, md5(path));
+CREATE INDEX calls_by_task ON calls (task_id, id);
+-- A path may be longer than an index takes. Without a column of its own for the task: where most
+-- tasks have few calls, the one above would be taken as well, for a task with ten thousand.
+CREATE INDEX calls_by_step ON calls (md5(task_id::text || path));
 
 -- What they have sent and got; it goes with the task.
 CREATE TABLE call_bodies (
-    task_id uuid NOT NULL,
     call_id uuid NOT NULL,
+    task_id uuid NOT NULL,
     part text COLLATE "C" NOT NULL,          -- request or answer
     redacted boolean NOT NULL,
     body text,
     blob text,
-    PRIMARY KEY (task_id, call_id, part)
+    PRIMARY KEY (call_id, part)
 );
--- Also where code takes the task that knows of no calls.
+CREATE INDEX call_bodies_by_task ON call_bodies (task_id);
+-- Also where code takes the task that knows of no calls. A provider's message may quote what it was
+-- asked.
 CREATE FUNCTION call_bodies_go() RETURNS trigger LANGUAGE plpgsql
     SET search_path FROM CURRENT AS $$
 BEGIN
     WITH bodies AS (
-        DELETE FROM call_bodies WHERE task_id IN (SELECT id FROM gone) RETURNING blob
+        DELETE FROM call_bodies WHERE task_id = ANY(ARRAY(SELECT id FROM gone)) RETURNING blob
     )
     UPDATE blobs SET kept = false, staged_at = now_ms()
-    WHERE key IN (SELECT blob FROM bodies WHERE blob IS NOT NULL);
+    WHERE key = ANY(ARRAY(SELECT blob FROM bodies WHERE blob IS NOT NULL));
+    UPDATE calls SET message = '' WHERE task_id = ANY(ARRAY(SELECT id FROM gone)) AND message <> '';
     RETURN NULL;
 END $$;
 CREATE TRIGGER call_bodies_go_with_their_task AFTER DELETE ON tasks
@@ -76,16 +80,15 @@ CREATE TRIGGER call_bodies_go_with_their_task AFTER DELETE ON tasks
 
 -- Those without an end. `noted`: it is UNKNOWN, and counted as that in the usage.
 CREATE TABLE open_calls (
+    id uuid PRIMARY KEY,
     task_id uuid NOT NULL,
-    id uuid NOT NULL,
     tenant text COLLATE "C" NOT NULL,
     type text COLLATE "C" NOT NULL,
     fence integer NOT NULL,
-    noted boolean NOT NULL DEFAULT false,
-    PRIMARY KEY (task_id, id)
+    noted boolean NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 CREATE INDEX open_calls_by_tenant ON open_calls (tenant, id);
-CREATE INDEX open_calls_new ON open_calls (id) WHERE NOT noted;
+CREATE INDEX open_calls_new ON open_calls (task_id) WHERE NOT noted;
 
 -- Sums over calls that have ended or are noted as UNKNOWN; `day` counts from 1970-01-01 UTC.
 CREATE TABLE call_usage (
@@ -112,8 +115,9 @@ CREATE INDEX call_usage_by_day ON call_usage (day);
 CREATE FUNCTION calls_go() RETURNS trigger LANGUAGE plpgsql
     SET search_path FROM CURRENT AS $$
 BEGIN
-    DELETE FROM calls WHERE task_id IN (SELECT task_id FROM gone);
-    DELETE FROM open_calls WHERE task_id IN (SELECT task_id FROM gone);
+    DELETE FROM open_calls WHERE id = ANY(ARRAY(
+        SELECT id FROM calls WHERE task_id = ANY(ARRAY(SELECT task_id FROM gone))));
+    DELETE FROM calls WHERE task_id = ANY(ARRAY(SELECT task_id FROM gone));
     RETURN NULL;
 END $$;
 CREATE TRIGGER calls_go_with_their_tombstone AFTER DELETE ON tombstones

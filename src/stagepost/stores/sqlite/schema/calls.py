@@ -7,8 +7,8 @@ CALLS: Final = """
 -- here: it is an INTENT whose claim does not own the task. What a provider has not told is NULL;
 -- then the estimate counts.
 CREATE TABLE calls (
+    id TEXT PRIMARY KEY,
     task_id TEXT NOT NULL,
-    id TEXT NOT NULL,
     tenant TEXT NOT NULL,
     user TEXT NOT NULL,
     type TEXT NOT NULL,
@@ -44,34 +44,34 @@ CREATE TABLE calls (
     answer_sha256 TEXT,
     answer_size INTEGER,
     started_at INTEGER NOT NULL,
-    ended_at INTEGER,
-    PRIMARY KEY (task_id, id)
+    ended_at INTEGER
 ) WITHOUT ROWID;
+CREATE INDEX calls_by_task ON calls (task_id, id);
 CREATE INDEX calls_by_step ON calls (task_id, path);
 
 -- What they have sent and got; it goes with the task.
 CREATE TABLE call_bodies (
-    task_id TEXT NOT NULL,
     call_id TEXT NOT NULL,
+    task_id TEXT NOT NULL,
     part TEXT NOT NULL,                  -- request or answer
     redacted INTEGER NOT NULL,
     body TEXT,
     blob TEXT,
-    PRIMARY KEY (task_id, call_id, part)
+    PRIMARY KEY (call_id, part)
 ) WITHOUT ROWID;
+CREATE INDEX call_bodies_by_task ON call_bodies (task_id);
 
 -- Those without an end. `noted`: it is UNKNOWN, and counted as that in the usage.
 CREATE TABLE open_calls (
+    id TEXT PRIMARY KEY,
     task_id TEXT NOT NULL,
-    id TEXT NOT NULL,
     tenant TEXT NOT NULL,
     type TEXT NOT NULL,
     fence INTEGER NOT NULL,
-    noted INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (task_id, id)
+    noted INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX open_calls_by_tenant ON open_calls (tenant, id);
-CREATE INDEX open_calls_new ON open_calls (id) WHERE noted = 0;
+CREATE INDEX open_calls_new ON open_calls (task_id) WHERE NOT noted;
 
 -- Sums over calls that have ended or are noted as UNKNOWN; `day` counts from 1970-01-01 UTC.
 CREATE TABLE call_usage (
@@ -95,8 +95,12 @@ CREATE TABLE call_usage (
 ) WITHOUT ROWID;
 CREATE INDEX call_usage_by_day ON call_usage (day);
 
+-- A provider's message may quote what it was asked.
+CREATE TRIGGER call_messages_go_with_their_task AFTER DELETE ON tasks BEGIN
+    UPDATE calls SET message = '' WHERE task_id = OLD.id AND message <> '';
+END;
 CREATE TRIGGER calls_go_with_their_tombstone AFTER DELETE ON tombstones BEGIN
+    DELETE FROM open_calls WHERE id IN (SELECT id FROM calls WHERE task_id = OLD.task_id);
     DELETE FROM calls WHERE task_id = OLD.task_id;
-    DELETE FROM open_calls WHERE task_id = OLD.task_id;
 END;
 """
