@@ -65,11 +65,11 @@ class Delivery:
     async def _whole(self, answer: Answer) -> int:
         usage = not self.plan.goes(Way.NO_USAGE)
         body = orjson.dumps(self.shapes.whole(self._told, answer, usage=usage))
-        broken = self._broken
-        used = await self._bill(answer.tokens, whole=not broken)
-        if self.plan.goes(Way.RESET_AFTER):
+        lost = self.plan.goes(Way.RESET_AFTER)
+        used = await self._bill(answer.tokens, whole=not (lost or self._broken))
+        if lost:
             await self.line.reset()
-        elif broken:
+        elif self._broken:
             head = {**self.headers, "content-length": str(len(body))}
             await self.line.start(200, head, _JSON)
             await self.line.piece(body[: len(body) // 2])

@@ -37,6 +37,10 @@ _SAMPLES: Final = (
     "DE", "#a1b2c3", "+4915112345", "§ 1", "yes", "true", "ann@example.com", "https://example.com",
 )  # fmt: skip
 _LONGEST_PATTERN: Final = 300
+_LONGEST_TEXT: Final = 100_000
+_MAY_EXPLODE: Final = re.compile(r"\)[*+{]")
+"""A repeated group may need more steps than there are atoms, unless the text is short."""
+_SHORT: Final = 6
 
 
 class Unsatisfiable(ValueError):
@@ -193,7 +197,9 @@ class _Making:
             text = excerpt(self.draw, self.text)
         else:
             text = phrase(self.draw)
-        while len(text) < least and len(text) < 1_000_000:
+        if least > _LONGEST_TEXT:
+            raise Unsatisfiable(f"The schema asks for a text of {least} characters.")
+        while len(text) < least:
             text += " " + phrase(self.draw)
         return text if most is None else text[: int(most)]
 
@@ -248,8 +254,9 @@ def _matching(schema: Mapping[str, Any]) -> str:
         compiled = re.compile(pattern[:_LONGEST_PATTERN])
     except re.error as error:
         raise Unsatisfiable(f'The pattern "{pattern}" is none: {error}.') from error
+    if _MAY_EXPLODE.search(pattern):
+        most = min(most, _SHORT)
     for sample in _SAMPLES:
-        # The samples are short, so that no pattern takes long.
         if least <= len(sample) <= most and compiled.search(sample):
             return sample
     raise Unsatisfiable(f'No sample fits the pattern "{pattern}"; script the answer instead.')
