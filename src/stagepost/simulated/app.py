@@ -16,6 +16,7 @@ from stagepost.simulated.anthropic_shapes import AnthropicShapes
 from stagepost.simulated.asked import Asked, BadRequest
 from stagepost.simulated.calls import Calls
 from stagepost.simulated.embeddings import EmbeddingShapes
+from stagepost.simulated.files import NoSuchThing
 from stagepost.simulated.line import Line
 from stagepost.simulated.openai_shapes import OpenAIShapes, models
 from stagepost.simulated.reading import TooLarge, read_json
@@ -107,5 +108,7 @@ async def _not_here(request: Request, error: Exception) -> Response:
 
 
 async def _misunderstood(_request: Request, error: Exception) -> Response:
+    if isinstance(error, NoSuchThing):
+        return openai_error(404, str(error), error.param)
     status = 413 if isinstance(error, TooLarge) else 400
     return openai_error(status, str(error), getattr(error, "param", None))

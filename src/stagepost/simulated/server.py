@@ -11,6 +11,8 @@ import uvicorn
 
 from stagepost.clock import SystemClock
 from stagepost.simulated.app import create_app
+from stagepost.simulated.batch_routes import batch_routes
+from stagepost.simulated.batch_runs import BatchRuns
 from stagepost.simulated.control import control_routes
 from stagepost.simulated.provider import SimulatedProvider
 from stagepost.simulated.simulation import Simulation
@@ -46,7 +48,8 @@ async def serve(
 
 @asynccontextmanager
 async def _serving(simulation: Simulation, listener: socket.socket) -> AsyncIterator[None]:
-    app = create_app(simulation.calls, *control_routes(simulation))
+    runs = BatchRuns(simulation.batches, simulation.calls)
+    app = create_app(simulation.calls, *batch_routes(runs), *control_routes(simulation))
     config = bounded_config(app, HOST, 0)
     config.timeout_graceful_shutdown = 5
     server = _Server(config)
@@ -56,6 +59,7 @@ async def _serving(simulation: Simulation, listener: socket.socket) -> AsyncIter
         yield
     finally:
         server.should_exit = True
+        await runs.close()
         for line in list(simulation.calls.lines):
             await line.cut()
         await asyncio.wait({running}, timeout=_CLOSING)

@@ -1,11 +1,13 @@
 """A simulated provider that runs: what a test holds in its hand."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from stagepost.clock import Clock
+from stagepost.simulated.batches import Batches
 from stagepost.simulated.calls import Calls
 from stagepost.simulated.faults import check_rates
+from stagepost.simulated.files import Files
 from stagepost.simulated.judge import Judge
 from stagepost.simulated.ledger import Ledger
 from stagepost.simulated.lending import Book, Change
@@ -27,6 +29,8 @@ class Simulation:
         self.calls = Calls(
             provider, self.judge, clock, self._book, self.script, dict(provider.faults)
         )
+
+        self.batches = Batches(Files(clock), clock)
 
     @property
     def base_url(self) -> str:
@@ -73,8 +77,3 @@ class Simulation:
             },
             "used": list(self._book.shares(now)),
         }
-
-
-def steps_of(values: Iterable[Any]) -> list[Step]:
-    """Steps from JSON, as a script's file has them. Raises ValueError."""
-    return [Step.model_validate(value) for value in values]
