@@ -270,27 +270,3 @@ def test_rates_are_read_and_checked() -> None:
             SimulatedProvider(faults=rates)
 
     assert drawn({}, Random(0)) is None
-
-
-async def test_anthropics_language_whole_and_streamed() -> None:
-    async with asking() as sim:
-        body = chat_body(max_tokens=50)
-        whole = (await sim.client.post("/v1/messages", json=body)).json()
-        answer = await sim.client.post("/v1/messages", json={**body, "stream": True})
-        missing = await sim.client.post("/v1/messages", json=chat_body())
-    assert whole["type"] == "message"
-    [block] = whole["content"]
-    events = [
-        json.loads(line.removeprefix("data: "))
-        for line in answer.text.splitlines()
-        if line.startswith("data: ")
-    ]
-    assert events[0]["type"] == "message_start"
-    assert events[-1]["type"] == "message_stop"
-    texts = [e["delta"]["text"] for e in events if e["type"] == "content_block_delta"]
-    assert "".join(texts) == block["text"]
-    [end] = [e for e in events if e["type"] == "message_delta"]
-    assert end["delta"]["stop_reason"] == whole["stop_reason"] == "max_tokens"
-    assert end["usage"]["output_tokens"] == whole["usage"]["output_tokens"] == 50
-    assert missing.status_code == 400
-    assert missing.json()["error"]["type"] == "invalid_request_error"

@@ -34,13 +34,15 @@ class AnthropicShapes:
         body = {**_head(told), "content": blocks, "stop_reason": _end(answer)}
         return {**body, "usage": _usage(told)} if usage else body
 
-    def opening(self, told: Told) -> bytes:
-        """The message's begin and that of its text."""
+    def opening(self, told: Told, answer: Answer) -> bytes:
+        """The message's begin, and that of its text if it has any."""
         usage = {"input_tokens": told.input_tokens, "output_tokens": 1}
         message = {**_head(told), "content": [], "stop_reason": None, "usage": usage}
-        return _event("message_start", message=message) + _event(
-            "content_block_start", index=0, content_block={"type": "text", "text": ""}
-        )
+        begin = _event("message_start", message=message)
+        if not _text(answer):
+            return begin
+        block = {"type": "text", "text": ""}
+        return begin + _event("content_block_start", index=0, content_block=block)
 
     def piece(self, told: Told, text: str) -> bytes:  # noqa: ARG002
         """Some of the text."""
@@ -49,8 +51,10 @@ class AnthropicShapes:
     def closing(self, told: Told, answer: Answer, *, usage: bool) -> bytes:
         """The end of the text, the tools' blocks, why it ends and what it has used."""
         parts = [self.piece(told, answer.refusal)] if answer.refusal else []
-        parts.append(_event("content_block_stop", index=0))
-        for number, block in enumerate(_tool_blocks(answer), 1):
+        blocks = 1 if _text(answer) else 0
+        if blocks:
+            parts.append(_event("content_block_stop", index=0))
+        for number, block in enumerate(_tool_blocks(answer), blocks):
             text = orjson.dumps(block["input"]).decode()
             delta = {"type": "input_json_delta", "partial_json": text}
             start = {**block, "input": {}}

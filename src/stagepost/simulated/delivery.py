@@ -84,7 +84,7 @@ class Delivery:
             await self.line.reset()
             return used
         await self.line.start(200, self.headers, _STREAM)
-        await self.line.piece(self.shapes.opening(self._told))
+        await self.line.piece(self.shapes.opening(self._told, answer))
         pieces = len(answer.pieces)
         wanted = pieces // 2 if self._broken else pieces
         sent = await self._pieces(answer, wanted)

@@ -35,7 +35,7 @@ class OpenAIShapes:
         body = {**_head(told, "chat.completion"), "choices": [choice]}
         return {**body, "usage": _usage(told)} if usage else body
 
-    def opening(self, told: Told) -> bytes:
+    def opening(self, told: Told, answer: Answer) -> bytes:  # noqa: ARG002
         """The chunk with the role."""
         return self._chunk(told, {"role": "assistant", "content": "", "refusal": None})
 

@@ -35,7 +35,7 @@ class Shapes(Protocol):
         """An answer in one piece."""
         ...
 
-    def opening(self, told: Told) -> bytes:
+    def opening(self, told: Told, answer: Answer) -> bytes:
         """The begin of a stream."""
         ...
 
