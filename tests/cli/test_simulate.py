@@ -93,6 +93,16 @@ def test_it_says_how_to_point_at_it_and_sums_up_at_the_end() -> None:
     assert summary["refused"] == {"429 requests": 1}
 
 
+def test_faults_by_chance_reset_its_connections() -> None:
+    options = (*QUICK, "--fault", "reset-before=1")
+    with simulated(*options) as provider:
+        with pytest.raises(httpx.TransportError):
+            httpx.post(f"{provider.url}/v1/chat/completions", json=call(1), timeout=LONGEST)
+        summary = provider.stop()
+    assert summary["faults"] == {"reset-before": 1}
+    assert summary["billed"]["calls"] == 0
+
+
 def test_people_are_told_in_words(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with out.open("w") as stream:

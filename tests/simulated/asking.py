@@ -40,7 +40,7 @@ class Asking(NamedTuple):
 async def asking(**settings: Any) -> AsyncIterator[Asking]:
     async with (
         serve(SimulatedProvider(**settings)) as provider,
-        httpx.AsyncClient(base_url=provider.url, timeout=LONGEST) as client,
+        httpx.AsyncClient(base_url=provider.url, timeout=LONGEST, verify=False) as client,
     ):
         yield Asking(provider, client)
 

@@ -172,6 +172,16 @@ async def test_files_are_told_deleted_and_bounded() -> None:
     assert [after.status_code, unformed.status_code, large.status_code] == [404, 400, 413]
 
 
+async def test_a_batch_whose_answer_fails_is_told_to_have_failed() -> None:
+    def fails(_asked: Any) -> Any:
+        raise RuntimeError("of the test")
+
+    async with asking(batch_seconds=0, answer=fails) as sim:
+        batch = await ended(sim, (await create(sim, await upload(sim, [line(1)]))).json()["id"])
+    assert batch["status"] == "failed"
+    assert "has failed" in batch["errors"]["data"][0]["message"]
+
+
 async def test_batches_that_run_end_with_the_server() -> None:
     async with asking(batch_seconds=86_400) as sim:
         made = (await create(sim, await upload(sim, [line(1)]))).json()["id"]

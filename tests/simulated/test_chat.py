@@ -89,6 +89,38 @@ async def test_a_schema_that_nothing_fits_is_refused_and_not_billed() -> None:
         assert sim.provider.ledger.flying == 0
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}] * 2}}},
+        {"type": "object", "properties": []},
+        {"type": "object", "properties": {"a": 1}},
+        {"type": "array", "minItems": "many"},
+        {"type": "number", "multipleOf": "x"},
+        {"type": "number", "minimum": 1, "multipleOf": 1e-320},
+        {"enum": 5},
+    ],
+    ids=range(7),
+)
+async def test_a_malformed_schema_is_refused_or_answered(schema: Any) -> None:
+    form = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+    async with asking() as sim:
+        answer = await sim.chat(response_format=form)
+        assert answer.status_code in {200, 400}
+        assert sim.provider.ledger.open == sim.provider.ledger.flying == 0
+
+
+async def test_an_answer_of_the_callers_own_that_fails_is_no_bill() -> None:
+    def fails(_asked: Asked) -> Any:
+        raise RuntimeError("of the test")
+
+    async with asking(answer=fails) as sim:
+        answer = await sim.chat()
+        assert answer.status_code == 500
+        assert sim.provider.ledger.refused == {"500 own fault": 1}
+        assert sim.provider.ledger.open == sim.provider.ledger.flying == 0
+
+
 WEATHER: dict[str, Any] = {
     "type": "function",
     "function": {
@@ -174,6 +206,15 @@ async def test_embeddings_are_near_where_texts_are() -> None:
     assert near(a, b) > near(a, c)
     assert answer["usage"]["prompt_tokens"] == answer["usage"]["total_tokens"] > 10
     assert isinstance(packed["data"][0]["embedding"], str)
+
+
+async def test_the_vectors_of_an_answer_are_bounded() -> None:
+    async with asking() as sim:
+        body = {"model": "sim-embedding", "input": ["a"] * 2_000, "dimensions": 501}
+        answer = await sim.client.post("/v1/embeddings", json=body)
+        fits = await sim.client.post("/v1/embeddings", json={**body, "dimensions": 8})
+    assert (answer.status_code, fits.status_code) == (400, 200)
+    assert "at most 500" in answer.json()["error"]["message"]
 
 
 async def test_the_models_are_listed_and_others_are_not_there() -> None:

@@ -1,6 +1,7 @@
 """What the provider lends, what it refuses then, and how well its limits were used."""
 
 import asyncio
+import socket
 from collections import Counter
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from simulated.asking import Asking, asking, chat_body
 from stagepost.simulated import Change, Kind, Lending, Step, Timing
 from stagepost.simulated.lending import Book
+from stagepost.simulated.server import _listener
 from stagepost.simulated.shares import Shares
 from support.waiting import until
 
@@ -134,6 +136,17 @@ def test_a_change_keeps_what_it_does_not_name() -> None:
     assert lent.quota.tokens.left(0.0) == 10, "what was used is not given back"
 
 
+def test_a_windows_minutes_are_those_that_are_counted() -> None:
+    book = Book(Lending(requests=5, kind=Kind.WINDOW), speed=1)
+    lent = book.of("a", "", 59.0)
+    for now in (59.0, 60.0):
+        for _ in range(5):
+            assert lent.quota.admit(0, now) is None
+            lent.requests.lend(1, now)
+    [used] = book.shares(120.0)
+    assert used["requests"] == [{"minute": n, "lent": 5, "limit": 5, "share": 1.0} for n in (0, 1)]
+
+
 def test_shares_are_told_by_minute_and_by_the_limit_of_the_time() -> None:
     shares = Shares(minute=60, begun=0.0, limit=100)
     shares.lend(90, 10.0)
@@ -153,6 +166,11 @@ def test_what_is_not_limited_has_no_share() -> None:
     shares = Shares(minute=60, begun=0.0, limit=None)
     shares.lend(5, 1.0)
     assert shares.told(2.0) == [{"minute": 0, "lent": 5, "limit": None, "share": None}]
+
+
+def test_a_token_is_sent_at_once() -> None:
+    with _listener(0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP, "asyncio then sets TCP_NODELAY"
 
 
 @pytest.mark.parametrize(

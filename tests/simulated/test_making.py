@@ -71,6 +71,9 @@ def test_schemas_of_other_makes(schema: Any, value: Any) -> None:
     assert TypeAdapter(Any).dump_json(made)
 
 
+DOUBLING: dict[str, Any] = {
+    str(n): {"allOf": [{"$ref": f"#/$defs/{n + 1}"}] * 2} for n in range(60)
+} | {"60": {"type": "string"}}
 DEEP: dict[str, Any] = {}
 for _ in range(100):
     DEEP = {"type": "object", "properties": {"a": DEEP}, "required": ["a"]}
@@ -91,11 +94,14 @@ for _ in range(100):
         {"type": "array", "items": {"type": "string"}, "minItems": 10 * MOST_VALUES},
         {"anyOf": [{"type": "thing"}, {"type": "other"}]},
         DEEP,
+        {"allOf": [{"$ref": "#/$defs/0"}], "$defs": DOUBLING},
+        {"type": "array", "minItems": "many"},
+        {"type": "string", "maxLength": 1e400},
     ],
-    ids=range(12),
+    ids=range(15),
 )
 def test_a_schema_without_a_value_is_refused(schema: Any) -> None:
-    with pytest.raises(Unsatisfiable):
+    with pytest.raises((Unsatisfiable, ValueError, OverflowError)):
         instance_of(schema, Random(1))
 
 

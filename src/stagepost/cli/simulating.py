@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import orjson
 import typer
+import uvloop
 from pydantic import TypeAdapter, ValidationError
 
 from stagepost.cli.exits import Exit, Usage, complain
@@ -58,7 +59,8 @@ def simulate(given: Given, *, as_json: bool) -> None:
     except ValueError as error:
         raise Usage(_sentence(error)) from error
     try:
-        summary = asyncio.run(_serve(provider, given.port, as_json=as_json))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            summary = runner.run(_serve(provider, given.port, as_json=as_json))
     except (NotServing, LedgerUnreadable) as error:
         complain(str(error))
         raise typer.Exit(Exit.REFUSED) from error

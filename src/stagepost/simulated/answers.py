@@ -18,6 +18,9 @@ Finish = Literal["stop", "length", "tool_calls", "content_filter"]
 MOST_TOKENS: Final = 200_000
 """Of one answer."""
 
+_MALFORMED: Final = (ArithmeticError, AttributeError, LookupError, TypeError)
+"""What comes of a schema whose parts are of the wrong kind."""
+
 BAD: Final = "I am afraid that this is {not JSON"
 
 
@@ -126,7 +129,9 @@ def _wanted_tool(asked: Asked) -> Tool | None:
 def _fitting(schema: Mapping[str, Any], draw: Random, asked: Asked) -> str:
     try:
         return orjson.dumps(instance_of(schema, draw, asked.last or asked.text)).decode()
-    except (Unsatisfiable, TypeError, ValueError, IndexError, AttributeError) as error:
+    except RecursionError as error:
+        raise BadRequest("Invalid schema: it refers to itself.", "response_format") from error
+    except (Unsatisfiable, ValueError, *_MALFORMED) as error:
         raise BadRequest(
             f"Invalid schema: {error or 'it is malformed.'}", "response_format"
         ) from error

@@ -25,6 +25,8 @@ EMBEDDINGS: Final = "/v1/embeddings"
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _CHOICES: Final = frozenset({"none", "auto", "required"})
 _MOST_DIMENSIONS: Final = 4_096
+_MOST_NUMBERS: Final = 1_000_000
+"""Of all vectors of one answer."""
 
 
 def chat(body: Mapping[str, Any], headers: Mapping[str, str], credential: str) -> Asked:
@@ -63,8 +65,9 @@ def embeddings(body: Mapping[str, Any], headers: Mapping[str, str], credential: 
     if form not in {"float", "base64"}:
         raise BadRequest("Invalid value for 'encoding_format': float or base64.", "encoding_format")
     dimensions = counted(body, "dimensions")
-    if dimensions is not None and dimensions > _MOST_DIMENSIONS:
-        raise BadRequest(f"'dimensions' must be at most {_MOST_DIMENSIONS}.", "dimensions")
+    most = min(_MOST_DIMENSIONS, _MOST_NUMBERS // len(inputs))
+    if dimensions is not None and dimensions > most:
+        raise BadRequest(f"'dimensions' must be at most {most} for so many texts.", "dimensions")
     return Asked(
         path=EMBEDDINGS,
         model=model_of(body),

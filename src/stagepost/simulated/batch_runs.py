@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,6 +17,8 @@ from stagepost.simulated.model import Plan
 from stagepost.simulated.openai_shapes import OpenAIShapes
 from stagepost.simulated.refusals import misunderstood
 from stagepost.simulated.shapes import Told
+
+_log = logging.getLogger("stagepost.simulated")
 
 PRICE: Final = 0.5
 """The part of the usual price that a batch's calls cost."""
@@ -48,8 +51,14 @@ class BatchRuns:
             await asyncio.wait(self._running)
 
     async def _run(self, batch: Batch) -> None:
-        if not self.batches.validate(batch):
-            return
+        try:
+            if self.batches.validate(batch):
+                await self._answer_all(batch)
+        except Exception:  # noqa: BLE001  # whatever it is, whoever polls the batch must be told
+            _log.exception("a batch has failed")
+            self.batches.fail(batch, "The provider has failed; its log says how.")
+
+    async def _answer_all(self, batch: Batch) -> None:
         provider = self.calls.provider
         # Evenly over its time, so that one may be seen half done, and cancelled there.
         pause = provider.batch_seconds / provider.speed / len(batch.lines)

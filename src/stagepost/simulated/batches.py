@@ -107,12 +107,16 @@ class Batches:
             source = self.files.get(batch.input)
             batch.lines = lines_of(source.content, batch.endpoint)
         except BadRequest as error:
-            batch.fault = str(error)
-            self._enter(batch, "failed")
+            self.fail(batch, str(error))
             return False
         if batch.status == "validating":
             self._enter(batch, "in_progress")
         return True
+
+    def fail(self, batch: Batch, fault: str) -> None:
+        """It can't go on."""
+        batch.fault = fault
+        self._enter(batch, "failed")
 
     def cancel(self, batch: Batch) -> None:
         """Answer no more of its calls. Raises BadRequest where it is over."""
@@ -131,8 +135,7 @@ class Batches:
             batch.output_file = self._written(batch, "output", batch.answers)
             batch.error_file = self._written(batch, "error", batch.errors)
         except BadRequest as error:
-            batch.fault = str(error)
-            self._enter(batch, "failed")
+            self.fail(batch, str(error))
             return
         self._enter(batch, "cancelled" if cancelled else "completed")
 

@@ -138,6 +138,11 @@ class Calls:
             used = await delivery.deliver(answer)
         except BadRequest as error:
             await self._deny(line, shapes, record, misunderstood(error), "schema", lent)
+        except Exception:
+            # A caller's own answer has failed, or the ledger's disk.
+            if record.state == "open":
+                await self.judge.refuse(record, 500, "own fault")
+            raise
         finally:
             self._settle(lent, may_use, used)
 

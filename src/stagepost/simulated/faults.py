@@ -39,11 +39,6 @@ class Fault:
     way: Way = Way.DENIED
     denial: Denial | None = None
 
-    @property
-    def billed(self) -> bool:
-        """Whether the call is paid for all the same, wholly or in part."""
-        return self.way not in {Way.DENIED, Way.RESET_BEFORE, Way.HANG}
-
 
 def _openai(message: str, kind: str | None, code: str | None) -> dict[str, Any]:
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}

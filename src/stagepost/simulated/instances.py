@@ -18,6 +18,7 @@ _DEEP: Final = 6
 """Levels from which on only what must be there is made."""
 _DEEPEST: Final = 60
 _REFERENCES: Final = 32
+_MOST_FOLLOWED: Final = 10 * MOST_VALUES
 
 _FORMATS: Final[Mapping[str, str]] = {
     "date": "2026-03-31",
@@ -61,6 +62,7 @@ class _Making:
     draw: Random
     text: str
     made: int = field(default=0)
+    followed: int = field(default=0)
 
     def value(self, schema: Any, depth: int, name: str) -> Any:
         self.made += 1
@@ -96,6 +98,9 @@ class _Making:
     def _plain(self, schema: Any) -> Mapping[str, Any]:
         """With its references followed and its allOf joined."""
         for _ in range(_REFERENCES):
+            self.followed += 1
+            if self.followed > _MOST_FOLLOWED:
+                raise Unsatisfiable("The schema's parts refer to each other too often.")
             if schema is True:
                 return {"type": "string"}
             if not isinstance(schema, Mapping):

@@ -127,10 +127,12 @@ class Book:
             lending.concurrency,
             lending.charge,
         )
+        # A window's minutes are those of the clock; a bucket's begin with its first call.
+        begun = now // self.minute * self.minute if lending.kind is Kind.WINDOW else now
         return Lent(
             quota,
-            Shares(self.minute, now, lending.requests),
-            Shares(self.minute, now, lending.tokens),
+            Shares(self.minute, begun, lending.requests),
+            Shares(self.minute, begun, lending.tokens),
         )
 
     def _meter(self, units: int | None, lending: Lending) -> Meter | None:
