@@ -28,7 +28,7 @@ PROGRAMS = [page.name for page in HOW_TO if examples(page) and page.name not in 
 
 def test_only_these_pages_have_examples() -> None:
     with_some = {page.name for page in PAGES if examples(page)}
-    assert with_some == {"README.md", "handlers.md", "testing.md"}
+    assert with_some == {"README.md", "handlers.md", "simulated-provider.md", "testing.md"}
 
 
 def run(source: str, name: str, monkeypatch: pytest.MonkeyPatch) -> Any:

@@ -7,7 +7,19 @@ from typing import Annotated
 
 import typer
 
-from stagepost.cli import doctor, erase, init, quotas, server, signals, submit, tasks, up, watch
+from stagepost.cli import (
+    doctor,
+    erase,
+    init,
+    quotas,
+    server,
+    signals,
+    simulate,
+    submit,
+    tasks,
+    up,
+    watch,
+)
 from stagepost.cli.batches import batches_app
 from stagepost.cli.dead_letters import dead_letters_app
 from stagepost.cli.dev import dev_app
@@ -62,6 +74,7 @@ app.command()(quotas.quotas)
 app.add_typer(keys_app, name="keys")
 app.command()(doctor.doctor)
 app.command()(init.init)
+app.command()(simulate.simulate_provider)
 app.add_typer(dev_app, name="dev")
 
 

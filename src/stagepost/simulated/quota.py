@@ -77,6 +77,12 @@ class Meter:
         """Take units, or give them back where they are below 0."""
         self._left = min(self.most, self.left(now) - units)
 
+    def change(self, limit: float, now: float) -> None:
+        """Lend more or less a minute from now on; what was saved above the new limit is lost."""
+        left = self.left(now)
+        self.limit = limit
+        self._left = min(self.most, left)
+
     def full_in(self, now: float) -> float:
         """Seconds until it is full again."""
         return self.wait(self.most, now)
