@@ -115,7 +115,7 @@ async def test_who_is_cancelled_while_it_waits_blocks_nobody(world: World) -> No
         await waiting
     await world.end(one, "holder")
     assert (await world.ask(one, key="next")).granted
-    assert (await world.state(one)) == ("one", 0, 1, 0)
+    assert (await world.state(one))[:4] == ("one", 0, 1, 0)
 
 
 async def test_many_who_are_cancelled_at_any_moment_leave_nothing_held(world: World) -> None:
@@ -161,7 +161,7 @@ async def test_from_many_event_loops_at_once(world: World) -> None:
     async with asyncio.timeout(30):
         await asyncio.gather(*(asyncio.to_thread(run, n) for n in range(5)))
     assert sum(verdict.granted for verdict in granted) == 50
-    assert await world.state(many) == ("many", 50, 0, 0)
+    assert (await world.state(many))[:4] == ("many", 50, 0, 0)
 
 
 async def test_who_was_told_to_come_later_is_called_when_there_is_room(world: World) -> None:
