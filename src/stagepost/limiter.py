@@ -97,6 +97,8 @@ class Notice(NamedTuple):
     """Units of a window that the provider says it lends."""
     left: int | None = None
     """Units that it says are left now."""
+    whole_in: float | None = None
+    """Seconds in which it says that all of them will be there again."""
     slower: bool = False
     """It has had too much: the pace is 0.7 of what it was, and recovers within a window."""
     pause: float = 0.0

@@ -63,9 +63,9 @@ class Simulation:
     accounts: defaultdict[str, Account] = field(default_factory=lambda: defaultdict(Account))
     refused: list[int] = field(default_factory=list)
     billed: list[tuple[int, int]] = field(default_factory=list)
+    begins: bool = True
     answered: int = 0
     unanswered: int = 0
-    lowered_at: int | None = None
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -84,9 +84,18 @@ class Simulation:
             action()
         self.now = until
 
+    def drain(self) -> None:
+        """Begin no more calls, and wait for those that have begun."""
+        self.begins = False
+        while self.events:
+            self.now, _, action = heapq.heappop(self.events)
+            action()
+
     # Our side
 
     def next_call(self, worker: int) -> None:
+        if not self.begins and not self.again[worker]:
+            return
         if self.again[worker]:
             call = self.again[worker].popleft()
         else:
@@ -117,7 +126,7 @@ class Simulation:
 
     def end(self, call: Call, key: str, used: int | None, headers: dict[str, str]) -> None:
         notices = [
-            Notice(self.limits[what], told.most, told.left)
+            Notice(self.limits[what], told.most, told.left, told.whole_in)
             for what, told in told_of(Said(200, headers), NOW).items()
             if what in self.limits
         ]
@@ -149,6 +158,8 @@ class Simulation:
             [Notice(limit, slower=True, pause=refused.wait) for limit in self.limits.values()]
         )
         self.again[worker].append(call)
+        if not self.begins:
+            self.next_call(worker)
 
     def answer(self, call: Call, key: str) -> None:
         self.quota.settle(call.asked, call.used, self.seconds)
@@ -162,6 +173,12 @@ class Simulation:
     def seconds(self) -> float:
         return (self.now - START) / 1000
 
+    def lend(self, share: float) -> None:
+        """The provider lends this share of what it has lent."""
+        for meter in (self.quota.requests, self.quota.tokens):
+            if meter is not None:
+                meter.limit *= share
+
     def used(self, what: What, since: float, until: float) -> float:
         """Units that were billed from one minute to another, a minute."""
         begin, end = START + since * 60_000, START + until * 60_000
@@ -169,12 +186,8 @@ class Simulation:
         return (len(billed) if what is What.REQUESTS else sum(billed)) / (until - since)
 
 
-def limits_of(
-    requests: int | None, tokens: int | None, pace: Pace, at_once: int | None = None
-) -> dict[What, Limit]:
-    found = {}
-    if requests is not None:
-        found[What.REQUESTS] = Limit("model:m:requests", requests, pace=pace, at_once=at_once)
-    if tokens is not None:
-        found[What.TOKENS] = Limit("model:m:tokens", tokens, pace=pace)
-    return found
+def limits_of(requests: int, tokens: int, pace: Pace) -> dict[What, Limit]:
+    return {
+        What.REQUESTS: Limit("model:m:requests", requests, pace=pace),
+        What.TOKENS: Limit("model:m:tokens", tokens, pace=pace),
+    }

@@ -16,6 +16,8 @@ from typing import Any, Final, Self
 
 from stagepost.limit import Limit, Pace
 from stagepost.limiter import Notice
+from stagepost.limiters.budget import NEVER
+from stagepost.limiters.refill import Refill
 from stagepost.limiters.window import end_of_slice, length
 
 _LATE: Final = 0.005  # of a window; by how much calls may differ in their way to the provider
@@ -25,8 +27,9 @@ _SLOWER: Final = 0.7
 _RECOVERY: Final = 0.9  # of the limit in a window: 1.5 % a second for one of a minute
 _FADES: Final = 10  # windows in which half of the largest request is forgotten
 _TOLERANCE: Final = 1e-6
+_LOST: Final = 0.1  # units; what rounding may add to a hundred slices
 
-Part = tuple[int, int, int]
+Part = tuple[int, float, float]
 """A slice's last instant, the units that went out in it, and those that came back."""
 
 
@@ -44,11 +47,12 @@ class Bucket:
     factor: float = 1.0
     slowed_at: int | None = None
     paused_until: int = 0
+    refill: Refill = field(default_factory=Refill.unknown)
 
     @property
     def used(self) -> int:
         """Units in the window that ends now."""
-        return sum(out - back for _, out, back in self.parts)
+        return round(sum(out - back for _, out, back in self.parts))
 
     def most(self, limit: Limit) -> int:
         """Units of a window, as the provider has told where it has."""
@@ -99,6 +103,7 @@ class Bucket:
 
     def heed(self, limit: Limit, notice: Notice, moment: int) -> None:
         """Learn what the provider has told."""
+        self.refill.learn(notice, length(limit), moment)
         if notice.most is not None:
             before = self.most(limit)
             self.told = max(1, notice.most)
@@ -115,6 +120,7 @@ class Bucket:
         self.parts = [(last + by, out, back) for last, out, back in self.parts]
         self.at += by
         self.paused_until += by
+        self.refill.shift(by)
         if self.slowed_at is not None:
             self.slowed_at += by
 
@@ -129,18 +135,31 @@ class Bucket:
         return moment + int(lacks / self._rate(limit)) + 1
 
     def _minute_fits(self, limit: Limit, units: int, ahead: int, moment: int) -> int:
+        if self.refill.is_even(length(limit), moment):
+            return moment
         most, span = self.most(limit), _span(limit)
         # What is larger than the provider's limit goes alone; what it says to that is its own.
         need = ahead + min(units, most)
         # Beyond a whole window's units it is only a guess, for those who come back then.
         rounds = (need - 1) // most
         room = most - (need - rounds * most)
-        since = 0
+        begin, over = self._minute(limit, moment)
+        since = 0.0
         for last, out, back in reversed(self.parts):
-            if out + since > room:
-                return last + span + 1 + rounds * span
+            if last < begin:
+                break
+            if out + since > room + _LOST:
+                return min(last + span + 1, over) + rounds * span
             since += out - back
         return moment + rounds * span
+
+    def _minute(self, limit: Limit, moment: int) -> tuple[int, int]:
+        # Where the provider's own minute is not known, it may have begun at any instant.
+        window, late = length(limit), math.ceil(length(limit) * _LATE)
+        turn = self.refill.last_turn(window, moment - late)
+        if turn is None:
+            return moment - window - late, NEVER
+        return turn - late, turn + window + late
 
     def _book(self, limit: Limit, moment: int, out: int = 0, back: int = 0) -> None:
         last = end_of_slice(limit, moment)
@@ -154,7 +173,7 @@ class Bucket:
         # What went out under a higher limit fills as much of the lower one.
         if ratio < 1:
             self.parts = [
-                (last, math.ceil(out * ratio), math.floor(back * ratio))
+                (last, round(out * ratio, 3), round(back * ratio, 3))
                 for last, out, back in self.parts
             ]
 
@@ -183,6 +202,7 @@ class Bucket:
             "factor": self.factor,
             "slowedAt": self.slowed_at,
             "pausedUntil": self.paused_until,
+            "refill": self.refill.dump(),
         }
 
     @classmethod
@@ -197,6 +217,7 @@ class Bucket:
             factor=kept["factor"],
             slowed_at=kept["slowedAt"],
             paused_until=kept["pausedUntil"],
+            refill=Refill.load(kept["refill"]),
         )
 
 
