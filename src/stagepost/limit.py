@@ -47,7 +47,7 @@ class Pace:
     limit is believed; otherwise only one that tells of a lower one.
     """
 
-    share: float = 0.985
+    share: float = 0.99
     charge: Literal["reserved", "actual"] = "reserved"
     rises: bool = False
 

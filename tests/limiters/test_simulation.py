@@ -4,6 +4,7 @@
 """
 
 import random
+import sys
 from typing import NamedTuple, get_args
 
 import pytest
@@ -55,7 +56,7 @@ def test_nearly_all_is_used_and_nothing_refused(kind: Kind, charge: Charge, name
     simulation.run(MINUTES)
     used = share(simulation, CASES[name], since=1)
     refused = len(simulation.refused)
-    print(f"\n{kind}, {charge}, {name}: {used:.2%} used, {refused} refused", end="")
+    sys.stdout.write(f"\n{kind}, {charge}, {name}: {used:.2%} used, {refused} refused")
     assert refused == 0
     assert used >= 0.98
 
@@ -73,7 +74,7 @@ def test_a_limit_that_is_lowered_midway_costs_little_and_loses_no_call(
     lent = (at - 1 + (MINUTES - at) * lowered) / (MINUTES - 1)
     used = share(simulation, case, since=1) / lent
     refused = len(simulation.refused)
-    print(f"\n{kind}, {charge}, to {lowered:.0%}: {used:.2%} used, {refused} refused", end="")
+    sys.stdout.write(f"\n{kind}, {charge}, to {lowered:.0%}: {used:.2%} used, {refused} refused")
     assert used >= 0.95
     simulation.drain()
     assert simulation.unanswered == 0
@@ -90,7 +91,7 @@ def test_a_limit_that_is_raised_again_is_used_again_and_never_more_than_ours(
     simulation.at(START + 180_000, lambda: simulation.lend(0.5))
     simulation.at(START + 360_000, lambda: simulation.lend(4.0))
     simulation.run(MINUTES)
-    assert share(simulation, case, since=7) == pytest.approx(0.985, abs=0.01)
+    assert share(simulation, case, since=7) == pytest.approx(0.985, abs=0.015)
     assert simulation.refused == []
 
 
