@@ -13,6 +13,9 @@ from stagepost.limit import Calendar, Limit
 NEVER: Final = 2**53
 """The instant that does not come."""
 
+_FAR_AHEAD: Final = 40 * 86_400_000
+"""ms. A clock that is set back by less may be set on again, and turns no period twice."""
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -27,10 +30,12 @@ class Budget:
     def catch_up(self, limit: Limit, wall: int) -> None:
         """Go on to this instant of the wall's clock, and turn with the calendar."""
         begin = begin_of(_calendar(limit), wall)
+        self.wall = wall
         if begin > self.since:
-            self.spent = 0
-        # If the clock was set back what is spent stays spent.
-        self.since, self.wall = begin, wall
+            self.since, self.spent = begin, 0
+        elif self.since - begin > _FAR_AHEAD:
+            # Whoever set it has righted it. What is spent stays spent.
+            self.since = begin
 
     def fits_in(self, limit: Limit, units: int, ahead: int, *, open_units: int, soon: int) -> int:
         """In how many ms units fit behind so many others; from NEVER on if they never do.
@@ -43,7 +48,7 @@ class Budget:
         need = ahead + units
         if self.spent + need <= most:
             return 0
-        turns = end_of(_calendar(limit), self.wall) - self.wall
+        turns = end_of(_calendar(limit), max(self.since, self.wall)) - self.wall
         if self.spent - open_units + need <= most:
             return min(soon, turns)
         return turns
