@@ -1,28 +1,15 @@
 """What every limiter does: a new one joins with one line."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from limiters.worlds import World, memory, postgres, standing, wanting
+from limiters.worlds import World, standing, wanting
 from stagepost.limit import Limit
 from stagepost.limiter import Charge, Limiter, Reservation, Verdict
 
-LIMITERS: dict[str, Callable[[pytest.FixtureRequest], AbstractAsyncContextManager[World]]] = {
-    "memory": lambda _: memory(),
-    "postgres": lambda request: postgres(request.getfixturevalue("postgres_server")),
-}
-
 RATE = Limit("pages", 10, 60)
 TWO = Limit("gpu", at_once=2)
-
-
-@pytest.fixture(params=LIMITERS)
-async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
-    async with LIMITERS[request.param](request) as world:
-        yield world
 
 
 async def test_a_windows_units_and_no_more(world: World) -> None:
