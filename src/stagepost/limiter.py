@@ -36,7 +36,7 @@ MOST_WAITING: Final = 1_000
 """Reservations that have a place before one limit."""
 
 MOST_CHARGES: Final = 8
-"""Limits of one reservation."""
+"""Limits that a handler takes together."""
 
 
 class Charge(NamedTuple):
