@@ -19,11 +19,15 @@ Guarantees
 
     The limiter's own clock decides, set back or not. Without an answer of it nothing is granted.
 
+    Of a limit of calls what was really used is told by `settle`, once: told again, it changes
+    nothing. What nobody settles, since its process has died, stays spent as it was reserved. What a
+    provider lends is used evenly; a budget is never overdrawn by what was reserved.
+
 A limit comes with each charge, so a changed one holds from the next question on; its window is
 exact again once it has passed wholly under the new rule.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from stagepost.limit import Limit
@@ -32,7 +36,7 @@ MOST_WAITING: Final = 1_000
 """Reservations that have a place before one limit."""
 
 MOST_CHARGES: Final = 8
-"""Limits of one reservation."""
+"""Limits that a handler takes together."""
 
 
 class Charge(NamedTuple):
@@ -60,7 +64,10 @@ class Reservation(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """`granted`; or that it will take about `wait` seconds, because of the limit of this name."""
+    """`granted`; or that it will take about `wait` seconds, because of the limit of this name.
+
+    The wait for a budget that never turns is infinite.
+    """
 
     granted: bool
     wait: float = 0.0
@@ -74,6 +81,35 @@ class LimitState(NamedTuple):
     used: int = 0
     held: int = 0
     waiting: int = 0
+    most: int | None = None
+    """Units of a window, where a provider lends them: by its own word, once it has told."""
+    pace: float = 1.0
+    """The share of its pace at which a limit is used, after a provider had too much."""
+    paused: float = 0.0
+    """Seconds for which nothing of it is granted."""
+
+
+class Notice(NamedTuple):
+    """What was told of a limit of calls, by its provider or by the ledger."""
+
+    limit: Limit
+    most: int | None = None
+    """Units of a window that the provider says it lends."""
+    left: int | None = None
+    """Units that it says are left now."""
+    whole_in: float | None = None
+    """Seconds in which it says that all of them will be there again."""
+    slower: bool = False
+    """It has had too much: the pace is 0.7 of what it was, and recovers within a window."""
+    pause: float = 0.0
+    """Seconds for which the whole fleet asks for nothing."""
+    spent: int | None = None
+    """What the ledger has spent of a budget in the period that it is in: at least so much."""
+
+
+def pauses(limits: Sequence[Limit], seconds: float) -> Sequence[Notice]:
+    """That the whole fleet uses nothing of these for so many seconds."""
+    return [Notice(limit, pause=seconds) for limit in limits]
 
 
 class Limiter(Protocol):
@@ -90,11 +126,28 @@ class Limiter(Protocol):
         """
         ...
 
-    async def settle(self, reservation: Reservation) -> None:
+    async def settle(self, reservation: Reservation, used: Mapping[str, int] | None = None) -> None:
         """The work is done: what was held at once is free, used units stay used.
+
+        Of limits of calls `used` says by their names what was really used; left out, it is what was
+        reserved. More than that is taken too; less is given back where the provider does so.
 
         One that still waits gives up its place. Returns at once where the limiter can't be asked,
         and tells it later.
+        """
+        ...
+
+    async def heed(self, notices: Sequence[Notice]) -> None:
+        """Learn what was told of limits of calls; it holds for all processes.
+
+        Returns at once where the limiter can't be asked, and tells it later.
+        """
+        ...
+
+    async def forget(self, limits: Sequence[Limit]) -> None:
+        """Nobody will ask for these any more, such as a budget whose task has ended.
+
+        Raises LimiterUnavailable.
         """
         ...
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from stagepost.limit import Limit
 from stagepost.limiter import MOST_WAITING, Charge, Reservation
 from stagepost.limiters import decision
-from stagepost.limiters.account import Account, Ticket
+from stagepost.limiters.account import Account
 from stagepost.limiters.decision import Asked, Decision
+from stagepost.limiters.entries import Ticket
 
 START = 1_700_000_000_000
 
@@ -205,10 +206,10 @@ def test_all_or_nothing() -> None:
 
     assert ask("one", Charge(few, 1), Charge(many, 1))
     assert not ask("two", Charge(many, 2), Charge(few, 1))
-    assert accounts["many"].state("many").held == 1
+    assert accounts["many"].state(many).held == 1
     decision.release(accounts, Reservation("one", [Charge(few, 1), Charge(many, 1)]), START)
     assert ask("two", Charge(many, 2), Charge(few, 1))
-    assert [accounts[name].state(name).held for name in ("few", "many")] == [1, 2]
+    assert [accounts[limit.name].state(limit).held for limit in (few, many)] == [1, 2]
 
 
 def test_a_clock_that_is_set_back_stops_no_work_and_opens_no_gap() -> None:

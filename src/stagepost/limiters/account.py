@@ -1,49 +1,28 @@
 """The book of one limit: what was used when, what is held, who waits. Pure; instants in ms.
 
-Used units are kept in slices of a hundredth of the window, each as if all of it had been used at
-the end of its last instant: so they count a little longer than they must, and never shorter. An
-instant is a whole millisecond, in which something happened somewhere.
+An instant is a whole millisecond, in which something happened somewhere. What is used is kept as
+the limit's kind wants it: in a window, in a bucket, or in a budget.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 import orjson
 
 from stagepost.limit import Limit
-from stagepost.limiter import MOST_WAITING, Charge, LimitState
+from stagepost.limiter import MOST_WAITING, Charge, LimitState, Notice
+from stagepost.limiters.bucket import Bucket
+from stagepost.limiters.budget import Budget
+from stagepost.limiters.entries import Hold, Mark, Open, Ticket
+from stagepost.limiters.window import Window
 
-_SLICES: Final = 100
+MOST_OPEN: Final = 10_000
+"""Reservations of one limit that are not settled; beyond it the oldest is spent as it was made."""
+
 _CALLED: Final = 10_000  # ms for which room is kept for one that was called
 _FIRST_GUESS: Final = 250.0  # ms that something is held, before there is experience
 _EXPERIENCE: Final = 8  # ends of holds over which that is averaged
-_TOLERANCE: Final = 1e-6  # units; what floating point may lose
-
-Mark = tuple[int, str]
-"""Where a reservation stands in line: when it first came, and its id."""
-
-
-class Ticket(NamedTuple):
-    """A place in line. It keeps room free from `counts_from` to `counts_until`.
-
-    `away` is who was told to come back later, and was not called since.
-    """
-
-    since: int
-    units: int
-    counts_from: int
-    counts_until: int
-    expires: int
-    away: bool = False
-
-
-class Hold(NamedTuple):
-    """Units that are held at once."""
-
-    units: int
-    holder: str
-    since: int
 
 
 @dataclass(slots=True)
@@ -51,23 +30,33 @@ class Account:
     """The book of one limit."""
 
     moment: int = 0
-    slices: list[tuple[int, int]] = field(default_factory=list)
-    """(last instant, units), in order of time."""
-    credit: float | None = None
-    credit_at: int = 0
+    window: Window = field(default_factory=Window)
+    bucket: Bucket = field(default_factory=Bucket)
+    budget: Budget = field(default_factory=Budget)
     holds: dict[str, Hold] = field(default_factory=dict)
+    open: dict[str, Open] = field(default_factory=dict)
     tickets: dict[str, Ticket] = field(default_factory=dict)
     usual_hold: float = _FIRST_GUESS
 
-    def catch_up(self, limit: Limit, now: int) -> None:
-        """Go on to this instant; if the clock was set back, no time has passed."""
+    def catch_up(self, limit: Limit, now: int, wall: int | None = None) -> None:
+        """Go on to this instant; if the clock was set back, no time has passed.
+
+        `wall` is the instant by the wall's clock, where `now` is by another.
+        """
         if now < self.moment:
             self._shift(now - self.moment)
         self.moment = now
-        window = _window(limit)
-        self.slices = [part for part in self.slices if part[0] + window >= now]
         self.tickets = {key: each for key, each in self.tickets.items() if each.expires > now}
-        self._refill(limit, now)
+        if limit.calendar is not None:
+            self.budget.catch_up(limit, now if wall is None else wall)
+        elif limit.pace is not None:
+            self.bucket.catch_up(limit, now)
+        else:
+            self.window.catch_up(limit, now)
+
+    def knows(self, key: str) -> bool:
+        """Whether this reservation was granted, and has not ended."""
+        return key in self.holds or key in self.open
 
     def ahead(self, mark: Mark, *, now: int | None = None) -> int:
         """Units of those before a place; with `now` only those that keep room at that instant."""
@@ -81,47 +70,93 @@ class Account:
     def fits_at(self, limit: Limit, units: int, ahead: int) -> int:
         """When units fit behind so many others; `moment` or before if they fit now."""
         at = self.moment
-        if limit.units is not None:
-            at = max(self._window_fits(limit, limit.units, ahead + units), at)
-            at = max(self._credit_fits(limit, units, ahead), at)
+        if limit.calendar is not None:
+            at += self._budget_fits(limit, units, ahead)
+        elif limit.pace is not None:
+            at = max(self.bucket.fits_at(limit, units, ahead, self.moment), at)
+        elif limit.units is not None:
+            at = self.window.fits_at(limit, limit.units, units, ahead, self.moment)
         if limit.at_once is not None:
             at = max(self._hold_fits(limit.at_once, ahead + units), at)
         return at
 
     def take(self, limit: Limit, units: int, key: str, holder: str) -> None:
         """Use units at this moment, and hold them where the limit has a number at once."""
-        if limit.units is not None:
-            width = max(1, _window(limit) // _SLICES)
-            last = self.moment - self.moment % width + width - 1
-            self._add(last, units)
-            if self.credit is not None:
-                self.credit -= units
+        if limit.calendar is not None:
+            self.budget.spent += units
+        elif limit.pace is not None:
+            self.bucket.take(limit, units, self.moment)
+        elif limit.units is not None:
+            self.window.take(limit, units, self.moment)
+        if limit.for_calls:
+            if len(self.open) >= MOST_OPEN:
+                del self.open[next(iter(self.open))]
+            self.open[key] = Open(units, holder, self.moment, self.budget.since)
         if limit.at_once is not None:
             self.holds[key] = Hold(units, holder, self.moment)
 
     def give_back(self, charge: Charge, key: str, at: int) -> None:
         """What was taken at the moment `at` was not used after all."""
         self.holds.pop(key, None)
-        units = 0 if charge.limit.units is None else charge.units
-        for place, (last, used) in enumerate(self.slices):
-            if last >= at:
-                self.slices[place] = (last, max(0, used - units))
-                break
-        if self.credit is not None:
-            self.credit += units
+        if charge.limit.for_calls:
+            self.withdraw(charge.limit, key)
+        else:
+            units = 0 if charge.limit.units is None else charge.units
+            self.window.give_back(units, at)
 
-    def release(self, key: str, now: int) -> bool:
+    def settle(self, limit: Limit, key: str, used: int | None) -> None:
+        """A call has used so many units, as many as it had reserved if that is None.
+
+        Done once: of what is settled nothing is known any more.
+        """
+        call = self.open.pop(key, None)
+        if call is None:
+            return
+        self._learn(call.since)
+        units = call.units if used is None else max(0, used)
+        if limit.pace is not None:
+            self.bucket.settle(limit, call.units, units, self.moment)
+        elif units > call.units or call.period == self.budget.since:
+            self.budget.spent += units - call.units
+
+    def withdraw(self, limit: Limit, key: str) -> None:
+        """A call was not made."""
+        call = self.open.pop(key, None)
+        if call is None:
+            return
+        if limit.pace is not None:
+            self.bucket.give_back(limit, call.units, self.moment)
+        elif call.period == self.budget.since:
+            self.budget.spent -= call.units
+
+    def heed(self, limit: Limit, notice: Notice) -> None:
+        """Learn what was told of the limit."""
+        if limit.pace is not None:
+            self.bucket.heed(limit, notice, self.moment)
+        if limit.calendar is not None and notice.spent is not None:
+            self.budget.spent = max(self.budget.spent, notice.spent)
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing is lost where it is forgotten."""
+        return not (
+            self.holds or self.open or self.tickets or self.window.slices or self.bucket.parts
+            or self.budget.spent or self.bucket.told or self.bucket.paused_until > self.moment
+        )  # fmt: skip
+
+    def release(self, key: str) -> bool:
         """What is held under this id is free; whether something was."""
         hold = self.holds.pop(key, None)
         if hold is None:
             return False
-        took = max(0, now - hold.since)
-        self.usual_hold += (took - self.usual_hold) / _EXPERIENCE
+        self._learn(hold.since)
         return True
 
     def bury(self, living: Collection[str]) -> None:
-        """Holders that are not among these are dead: what they held is free."""
+        """Holders that are not among these are dead: what they held at once is free."""
         self.holds = {key: hold for key, hold in self.holds.items() if hold.holder in living}
+        # What their calls have used nobody will tell: it stays spent as it was reserved.
+        self.open = {key: call for key, call in self.open.items() if call.holder in living}
 
     def queue(self, key: str, ticket: Ticket) -> None:
         """Keep a place, if there is room for it."""
@@ -148,42 +183,34 @@ class Account:
                 called.append(key)
         return called
 
-    def state(self, name: str) -> LimitState:
+    def state(self, limit: Limit) -> LimitState:
         """What the outside is told."""
-        used = sum(units for _, units in self.slices)
-        return LimitState(name, used, self._held, len(self.tickets))
+        state = LimitState(limit.name, self.window.used, self._held, len(self.tickets))
+        if limit.calendar is not None:
+            return state._replace(used=self.budget.spent)
+        if limit.pace is None:
+            return state
+        bucket = self.bucket
+        return state._replace(
+            used=max(0, bucket.used),
+            most=bucket.most(limit),
+            pace=bucket.factor,
+            paused=max(0, bucket.paused_until - self.moment) / 1000,
+        )
 
     @property
     def _held(self) -> int:
         return sum(hold.units for hold in self.holds.values())
 
-    def _add(self, last: int, units: int) -> None:
-        if self.slices and self.slices[-1][0] >= last:
-            latest, used = self.slices[-1]
-            self.slices[-1] = (latest, used + units)
-        else:
-            self.slices.append((last, units))
+    def _learn(self, since: int) -> None:
+        took = max(0, self.moment - since)
+        self.usual_hold += (took - self.usual_hold) / _EXPERIENCE
 
-    def _window_fits(self, limit: Limit, most: int, units: int) -> int:
-        window = _window(limit)
-        # Beyond a whole window's units it is only a guess, for those who come back then.
-        rounds = (units - 1) // most
-        over = sum(used for _, used in self.slices) + units - rounds * most - most
-        at = self.moment
-        for last, used in self.slices:
-            if over <= 0:
-                break
-            at, over = last + window + 1, over - used
-        return at + rounds * window
-
-    def _credit_fits(self, limit: Limit, units: int, ahead: int) -> int:
-        if self.credit is None or limit.burst is None or limit.units is None:
-            return self.moment
-        # What is larger than the burst goes when the burst is whole, and is paid off afterwards.
-        lacks = ahead + min(units, limit.burst) - self.credit - _TOLERANCE
-        if lacks <= 0:
-            return self.moment
-        return self.moment + int(lacks * _window(limit) / limit.units) + 1
+    def _budget_fits(self, limit: Limit, units: int, ahead: int) -> int:
+        period = self.budget.since
+        may_return = sum(call.units for call in self.open.values() if call.period == period)
+        soon = max(1, round(self.usual_hold))
+        return self.budget.fits_in(limit, units, ahead, open_units=may_return, soon=soon)
 
     def _hold_fits(self, most: int, units: int) -> int:
         rounds = (units - 1) // most
@@ -200,20 +227,11 @@ class Account:
         took = self.moment - hold.since
         return self.moment + max(1, round(max(self.usual_hold - took, took / 2)))
 
-    def _refill(self, limit: Limit, now: int) -> None:
-        if limit.burst is None or limit.units is None:
-            self.credit = None
-            return
-        if self.credit is None:
-            self.credit, self.credit_at = float(limit.burst), now
-        gained = (now - self.credit_at) * limit.units / _window(limit)
-        self.credit = min(float(limit.burst), self.credit + gained)
-        self.credit_at = now
-
     def _shift(self, by: int) -> None:
-        self.slices = [(last + by, units) for last, units in self.slices]
-        self.credit_at += by
+        self.window.shift(by)
+        self.bucket.shift(by)
         self.holds = {key: hold._replace(since=hold.since + by) for key, hold in self.holds.items()}
+        self.open = {key: call._replace(since=call.since + by) for key, call in self.open.items()}
         self.tickets = {
             key: each._replace(
                 since=each.since + by,
@@ -230,29 +248,37 @@ class Account:
         """All of it as JSON text."""
         kept = {
             "moment": self.moment,
-            "slices": self.slices,
-            "credit": self.credit,
-            "creditAt": self.credit_at,
+            "slices": self.window.slices,
+            "credit": self.window.credit,
+            "creditAt": self.window.credit_at,
             "holds": {key: tuple(hold) for key, hold in self.holds.items()},
             "tickets": {key: tuple(ticket) for key, ticket in self.tickets.items()},
             "usualHold": self.usual_hold,
         }
+        if self.bucket != _NO_BUCKET:
+            kept["bucket"] = self.bucket.dump()
+        if self.budget != _NO_BUDGET:
+            kept["budget"] = (self.budget.since, self.budget.spent, self.budget.wall)
+        if self.open:
+            kept["open"] = {key: tuple(call) for key, call in self.open.items()}
         return orjson.dumps(kept).decode()
 
     @classmethod
     def load(cls, text: str) -> Self:
         """What `dump` wrote."""
         kept: dict[str, Any] = orjson.loads(text)
+        slices = [(last, units) for last, units in kept["slices"]]
         return cls(
             moment=kept["moment"],
-            slices=[(last, units) for last, units in kept["slices"]],
-            credit=kept["credit"],
-            credit_at=kept["creditAt"],
+            window=Window(slices, kept["credit"], kept["creditAt"]),
+            bucket=Bucket.load(kept["bucket"]) if "bucket" in kept else Bucket(),
+            budget=Budget(*kept.get("budget", ())),
             holds={key: Hold(*hold) for key, hold in kept["holds"].items()},
+            open={key: Open(*call) for key, call in kept.get("open", {}).items()},
             tickets={key: Ticket(*ticket) for key, ticket in kept["tickets"].items()},
             usual_hold=kept["usualHold"],
         )
 
 
-def _window(limit: Limit) -> int:
-    return max(1, round(limit.window * 1000))
+_NO_BUCKET: Final = Bucket()
+_NO_BUDGET: Final = Budget()

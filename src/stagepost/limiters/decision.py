@@ -1,10 +1,13 @@
 """Whether a reservation is granted, by the books of its limits. Pure; instants in ms."""
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from stagepost.limiter import Reservation, Verdict
-from stagepost.limiters.account import Account, Mark, Ticket
+from stagepost.limiter import Notice, Reservation, Verdict
+from stagepost.limiters.account import Account
+from stagepost.limiters.budget import NEVER
+from stagepost.limiters.entries import Mark, Ticket
 
 _GRACE: Final = 3_000  # ms for which room is kept for one that was told to come back
 _REMEMBERED: Final = 60_000  # ms, at least, for which its place is
@@ -32,13 +35,16 @@ GRANTED: Final = Decision(Verdict(granted=True))
 Accounts = Mapping[str, Account]
 
 
-def decide(accounts: Accounts, asked: Asked, now: int) -> Decision:
-    """Grant all charges at this instant, or keep the place and say when to come."""
+def decide(accounts: Accounts, asked: Asked, now: int, wall: int | None = None) -> Decision:
+    """Grant all charges at this instant, or keep the place and say when to come.
+
+    `wall` is the instant by the wall's clock, where `now` is by another.
+    """
     reservation = asked.reservation
     parts = [(accounts[charge.limit.name], charge) for charge in reservation.charges]
     for account, charge in parts:
-        account.catch_up(charge.limit, now)
-    if any(reservation.held_as in account.holds for account, _ in parts):
+        account.catch_up(charge.limit, now, wall)
+    if any(account.knows(reservation.held_as) for account, _ in parts):
         # Its answer was lost on the way.
         return GRANTED
     mark = _mark(accounts, reservation, now)
@@ -61,6 +67,12 @@ def _told_to_wait(accounts: Accounts, asked: Asked, mark: Mark, now: int, soones
         for charge in charges
         for account in (accounts[charge.limit.name],)
     )
+    if likely >= NEVER:
+        leave(accounts, asked.reservation)
+        return Decision(Verdict(granted=False, wait=math.inf, limit=name), _STEP)
+    # A budget's turn is no guess, however far it is.
+    turns = any(charge.limit.name == name and charge.limit.calendar for charge in charges)
+    wait = likely - now if turns else min(likely - now, _LONGEST)
     likely = min(likely, now + _LONGEST)
     for charge in charges:
         account = accounts[charge.limit.name]
@@ -70,7 +82,7 @@ def _told_to_wait(accounts: Accounts, asked: Asked, mark: Mark, now: int, soones
             # It came back in vain: from now on nobody passes it, or it might go on so for ever.
             ticket = ticket._replace(counts_from=now)
         account.queue(asked.reservation.id, ticket)
-    verdict = Verdict(granted=False, wait=(likely - now) / 1000, limit=name)
+    verdict = Verdict(granted=False, wait=wait / 1000, limit=name)
     return Decision(verdict, min(soonest - now, _STEP))
 
 
@@ -103,14 +115,36 @@ def leave(accounts: Accounts, reservation: Reservation) -> None:
         accounts[charge.limit.name].tickets.pop(reservation.id, None)
 
 
-def release(accounts: Accounts, reservation: Reservation, now: int) -> bool:
-    """What the reservation holds is free, and so is its place; whether it held something."""
+def release(
+    accounts: Accounts,
+    reservation: Reservation,
+    now: int,
+    used: Mapping[str, int] | None = None,
+    wall: int | None = None,
+) -> bool:
+    """What the reservation holds is free, and so is its place; whether it held something.
+
+    `used` says what it has really used of limits of calls, by their names; of one that is not named
+    it has used what it reserved.
+    """
     leave(accounts, reservation)
-    held = [
-        accounts[charge.limit.name].release(reservation.held_as, now)
-        for charge in reservation.charges
-    ]
+    held = []
+    for charge in reservation.charges:
+        account = accounts[charge.limit.name]
+        account.catch_up(charge.limit, now, wall)
+        held.append(account.knows(reservation.held_as))
+        account.release(reservation.held_as)
+        account.settle(charge.limit, reservation.held_as, (used or {}).get(charge.limit.name))
     return any(held)
+
+
+def withdraw(accounts: Accounts, reservation: Reservation) -> None:
+    """Whoever asked has gone without an answer, and makes no call. All accounts have caught up."""
+    leave(accounts, reservation)
+    for charge in reservation.charges:
+        account = accounts[charge.limit.name]
+        account.release(reservation.held_as)
+        account.withdraw(charge.limit, reservation.held_as)
 
 
 def give_back(accounts: Accounts, reservation: Reservation, at: int) -> None:
@@ -118,3 +152,9 @@ def give_back(accounts: Accounts, reservation: Reservation, at: int) -> None:
     leave(accounts, reservation)
     for charge in reservation.charges:
         accounts[charge.limit.name].give_back(charge, reservation.held_as, at)
+
+
+def heed(accounts: Accounts, notices: Sequence[Notice]) -> None:
+    """Learn what was told of limits. All accounts have caught up."""
+    for notice in notices:
+        accounts[notice.limit.name].heed(notice.limit, notice)

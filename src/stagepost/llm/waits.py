@@ -57,7 +57,7 @@ def _waits(said: Said, now: datetime) -> Iterator[float | None]:
     for left, reset in _RESETS:
         # Each limit tells when it is full again; only one that is used up has to be waited for.
         if said.header(left) == "0":
-            yield _reset(said.header(reset), now)
+            yield reset_wait(said.header(reset), now)
     for delay in said.values("retryDelay"):
         yield _duration(delay)
     yield _in_words(said.message)
@@ -85,7 +85,8 @@ def _retry_after(text: str | None, now: datetime) -> float | None:
     return _until(date, now)
 
 
-def _reset(text: str | None, now: datetime) -> float | None:
+def reset_wait(text: str | None, now: datetime) -> float | None:
+    """Seconds until a reset that is told as a duration, an instant or seconds; None if none is."""
     if text is None:
         return None
     try:

@@ -196,7 +196,8 @@ class Metrics:
             # Those that were taken away are told no more.
             gauge.clear()
         for state in states:
-            for gauge, value in zip(self._limits, state[1:], strict=True):
+            facts = (state.used, state.held, state.waiting)
+            for gauge, value in zip(self._limits, facts, strict=True):
                 gauge.labels(state.name).set(value)
 
     def schedules(self, standing: Standing) -> None:

@@ -1,28 +1,15 @@
 """What every limiter does: a new one joins with one line."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from limiters.worlds import World, memory, postgres, standing, wanting
+from limiters.worlds import World, standing, wanting
 from stagepost.limit import Limit
 from stagepost.limiter import Charge, Limiter, Reservation, Verdict
 
-LIMITERS: dict[str, Callable[[pytest.FixtureRequest], AbstractAsyncContextManager[World]]] = {
-    "memory": lambda _: memory(),
-    "postgres": lambda request: postgres(request.getfixturevalue("postgres_server")),
-}
-
 RATE = Limit("pages", 10, 60)
 TWO = Limit("gpu", at_once=2)
-
-
-@pytest.fixture(params=LIMITERS)
-async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
-    async with LIMITERS[request.param](request) as world:
-        yield world
 
 
 async def test_a_windows_units_and_no_more(world: World) -> None:
@@ -115,7 +102,7 @@ async def test_who_is_cancelled_while_it_waits_blocks_nobody(world: World) -> No
         await waiting
     await world.end(one, "holder")
     assert (await world.ask(one, key="next")).granted
-    assert (await world.state(one)) == ("one", 0, 1, 0)
+    assert (await world.state(one))[:4] == ("one", 0, 1, 0)
 
 
 async def test_many_who_are_cancelled_at_any_moment_leave_nothing_held(world: World) -> None:
@@ -161,7 +148,7 @@ async def test_from_many_event_loops_at_once(world: World) -> None:
     async with asyncio.timeout(30):
         await asyncio.gather(*(asyncio.to_thread(run, n) for n in range(5)))
     assert sum(verdict.granted for verdict in granted) == 50
-    assert await world.state(many) == ("many", 50, 0, 0)
+    assert (await world.state(many))[:4] == ("many", 50, 0, 0)
 
 
 async def test_who_was_told_to_come_later_is_called_when_there_is_room(world: World) -> None:

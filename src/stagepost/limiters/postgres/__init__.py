@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import hashlib
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, Self, TypeVar
 
 from uuid_utils import uuid7
@@ -16,7 +16,7 @@ from uuid_utils import uuid7
 from stagepost.clock import Clock
 from stagepost.errors import LimiterUnavailable
 from stagepost.limit import Limit
-from stagepost.limiter import LimitState, Reservation, Verdict
+from stagepost.limiter import LimitState, Notice, Reservation, Verdict
 from stagepost.limiters.account import Account
 from stagepost.limiters.decision import Decision
 from stagepost.limiters.patience import Bells, Calls
@@ -81,12 +81,22 @@ class PostgresLimiter:
         try:
             return await self._bells.patiently(ask, self._clock, patience)
         except asyncio.CancelledError:
-            self._call_home(self._desk.end, reservation)
+            self._call_home(self._desk.withdraw, reservation)
             raise
 
-    async def settle(self, reservation: Reservation) -> None:
+    async def settle(self, reservation: Reservation, used: Mapping[str, int] | None = None) -> None:
         """The work is done."""
-        await self._at_home(lambda: self._settle(reservation))
+        await self._at_home(lambda: self._settle(reservation, used))
+
+    async def heed(self, notices: Sequence[Notice]) -> None:
+        """Learn what was told."""
+        await self._at_home(lambda: self._heed(notices))
+
+    async def forget(self, limits: Sequence[Limit]) -> None:
+        """Close their books."""
+        names = [limit.name for limit in limits]
+        forget = (schema.FORGET, names)
+        await self._at_home(lambda: self._asking(lambda it: it.execute(*forget)))
 
     async def called(self) -> Sequence[str]:
         """Who fits now, and is away."""
@@ -128,11 +138,18 @@ class PostgresLimiter:
 
     # At home
 
-    async def _settle(self, reservation: Reservation) -> None:
-        self._desk.end(reservation)
+    async def _settle(self, reservation: Reservation, used: Mapping[str, int] | None) -> None:
+        self._desk.end(reservation, used)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 while self._connection is not None and self._desk.is_ending(reservation):
+                    await self._desk.stirred()
+
+    async def _heed(self, notices: Sequence[Notice]) -> None:
+        until = self._desk.heed(notices)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                while self._connection is not None and self._desk.heeded < until:
                     await self._desk.stirred()
 
     async def _asking(self, call: Callable[[Connection], Coroutine[Any, Any, Answer]]) -> Answer:
@@ -153,7 +170,7 @@ class PostgresLimiter:
             account = accounts.get(limit.name, Account())
             account.bury({*living, self._holder})
             account.catch_up(limit, now)
-            states.append(account.state(limit.name))
+            states.append(account.state(limit))
         return states
 
     async def _serve(self, connection: Connection) -> None:

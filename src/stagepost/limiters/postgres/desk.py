@@ -3,12 +3,12 @@
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from stagepost.errors import LimiterUnavailable, QueueFull
-from stagepost.limiter import Reservation
+from stagepost.limiter import Notice, Reservation
 from stagepost.limiters import decision
 from stagepost.limiters.account import Account
 from stagepost.limiters.decision import Asked, Decision
@@ -16,6 +16,8 @@ from stagepost.limiters.postgres import schema
 from stagepost.postgres_line import PATIENCE, Connection
 
 _MOST_WAITING: Final = 10_000
+_MOST_NOTICES: Final = 1_000
+_MOST_KNOWN: Final = 10_000
 _BATCH: Final = 200
 _NEW: Final = Account().dump()
 
@@ -28,19 +30,28 @@ class Question:
     answer: "asyncio.Future[Decision]"
 
 
+class Ending(NamedTuple):
+    """A reservation that is over, and what it has really used; `unanswered` if it makes no call."""
+
+    reservation: Reservation
+    used: Mapping[str, int] | None = None
+    unanswered: bool = False
+
+
 @dataclass(slots=True)
 class Batch:
     """What is answered together. `ended` are over; `unused` were granted at that moment in vain."""
 
     questions: list[Question] = field(default_factory=list)
-    ended: dict[str, Reservation] = field(default_factory=dict)
+    ended: dict[str, Ending] = field(default_factory=dict)
     unused: dict[str, tuple[Reservation, int]] = field(default_factory=dict)
+    notices: list[Notice] = field(default_factory=list)
 
     @property
     def reservations(self) -> list[Reservation]:
         """All that it is about; the limits of questions are the newest."""
         return [
-            *self.ended.values(),
+            *(ending.reservation for ending in self.ended.values()),
             *(reservation for reservation, _ in self.unused.values()),
             *(question.asked.reservation for question in self.questions),
         ]
@@ -48,7 +59,9 @@ class Batch:
     @property
     def names(self) -> list[str]:
         """The limits that it is about, in the order in which they are locked."""
-        return sorted({charge.limit.name for each in self.reservations for charge in each.charges})
+        told = {notice.limit.name for notice in self.notices}
+        charged = {charge.limit.name for each in self.reservations for charge in each.charges}
+        return sorted(told | charged)
 
 
 class Desk:
@@ -66,8 +79,11 @@ class Desk:
         self._channel = channel
         self._half_lease = int(lease * 500)
         self._questions: deque[Question] = deque()
-        self._ended: dict[str, Reservation] = {}
+        self._ended: dict[str, Ending] = {}
         self._unused: dict[str, tuple[Reservation, int]] = {}
+        self._notices: deque[Notice] = deque(maxlen=_MOST_NOTICES)
+        self._noticed = 0
+        self.heeded = 0
         self._known: set[str] = set()
         self._asking: Batch | None = None
         self._news = asyncio.Event()
@@ -85,19 +101,36 @@ class Desk:
                 return await future
         except TimeoutError:
             # It may be granted and nobody has heard of it.
-            self.end(reservation)
+            self.withdraw(reservation)
             raise LimiterUnavailable(
                 "The limiter's database does not answer; what waits for a limit goes on when it "
                 "is back."
             ) from None
         except asyncio.CancelledError:
-            self.end(reservation)
+            self.withdraw(reservation)
             raise
 
-    def end(self, reservation: Reservation) -> None:
-        """What the reservation holds is free, and so is its place in line."""
-        self._ended[reservation.held_as] = reservation
+    def end(self, reservation: Reservation, used: Mapping[str, int] | None = None) -> None:
+        """What the reservation holds is free, and so is its place in line; so much it has used."""
+        self._ended[reservation.held_as] = Ending(reservation, used)
         self._news.set()
+
+    def withdraw(self, reservation: Reservation) -> None:
+        """The same where nobody has heard whether it was granted: no call was made."""
+        self._ended.setdefault(reservation.held_as, Ending(reservation, unanswered=True))
+        self._news.set()
+
+    def heed(self, notices: Sequence[Notice]) -> int:
+        """Tell what was told of limits; `heeded` reaches the answer when it was.
+
+        If nobody can be told for long, it is the newest that is told.
+        """
+        over = len(self._notices) + len(notices) - _MOST_NOTICES
+        self.heeded += max(0, over)
+        self._noticed += len(notices)
+        self._notices.extend(notices)
+        self._news.set()
+        return self._noticed
 
     def is_ending(self, reservation: Reservation) -> bool:
         """Whether the end of a reservation still waits to be told."""
@@ -129,16 +162,24 @@ class Desk:
             self._questions.extendleft(reversed(batch.questions))
             self._ended = {**batch.ended, **self._ended}
             self._unused = {**batch.unused, **self._unused}
+            self._keep_noticed(batch.notices)
             self._news.set()
             raise
         finally:
             self._asking = None
+        self.heeded += len(batch.notices)
         self.stir()
+
+    def _keep_noticed(self, earlier: Sequence[Notice]) -> None:
+        room = _MOST_NOTICES - len(self._notices)
+        self.heeded += max(0, len(earlier) - room)
+        self._notices.extendleft(reversed(earlier[-room:] if room else ()))
 
     def _take(self) -> Batch:
         self._news.clear()
-        batch = Batch([], self._ended, self._unused)
+        batch = Batch([], self._ended, self._unused, list(self._notices))
         self._ended, self._unused = {}, {}
+        self._notices.clear()
         while self._questions and len(batch.questions) < _BATCH:
             question = self._questions.popleft()
             if not question.answer.done():
@@ -158,7 +199,9 @@ class Desk:
             called = decision.call_next(accounts, batch.reservations)
             texts = [accounts[name].dump() for name in names]
             freed = bool(batch.ended or batch.unused)
-            durable = freed or any(each.verdict.granted for each in decisions)
+            durable = (
+                freed or bool(batch.notices) or any(each.verdict.granted for each in decisions)
+            )
             keep = schema.KEEP if durable else schema.KEEP_LIGHTLY
             await connection.execute(keep, names, texts)
             if freed and _somebody_waits(accounts, names):
@@ -169,14 +212,21 @@ class Desk:
 
     async def _accounts(self, connection: Connection, names: list[str]) -> dict[str, Account]:
         if not self._known.issuperset(names):
-            await connection.execute(schema.ADD, names, _NEW)
-            self._known.update(names)
+            await self._add(connection, names)
         rows = await connection.fetch(schema.TAKE, names)
         if len(rows) < len(names):
-            # Somebody has removed them.
-            self._known.clear()
+            # Another process has forgotten one.
+            await self._add(connection, names)
+            rows = await connection.fetch(schema.TAKE, names)
+        if len(rows) < len(names):
             raise ConnectionError("the limiter's tables are not as they were")
         return {name: Account.load(state) for name, state in rows}
+
+    async def _add(self, connection: Connection, names: list[str]) -> None:
+        await connection.execute(schema.ADD, names, _NEW)
+        if len(self._known) > _MOST_KNOWN:
+            self._known.clear()
+        self._known.update(names)
 
     def _tell(self, question: Question, answer: Decision, now: int) -> None:
         if not question.answer.done():
@@ -190,15 +240,19 @@ class Desk:
 def _decided(
     batch: Batch, accounts: dict[str, Account], now: int, living: Collection[str]
 ) -> list[Decision]:
-    for reservation in batch.reservations:
-        for charge in reservation.charges:
-            account = accounts[charge.limit.name]
-            account.bury(living)
-            account.catch_up(charge.limit, now)
+    limits = [charge.limit for each in batch.reservations for charge in each.charges]
+    for limit in [*limits, *(notice.limit for notice in batch.notices)]:
+        account = accounts[limit.name]
+        account.bury(living)
+        account.catch_up(limit, now)
+    decision.heed(accounts, batch.notices)
     for reservation, at in batch.unused.values():
         decision.give_back(accounts, reservation, at)
-    for reservation in batch.ended.values():
-        decision.release(accounts, reservation, now)
+    for ending in batch.ended.values():
+        if ending.unanswered:
+            decision.withdraw(accounts, ending.reservation)
+        else:
+            decision.release(accounts, ending.reservation, now, ending.used)
     return [decision.decide(accounts, question.asked, now) for question in batch.questions]
 
 

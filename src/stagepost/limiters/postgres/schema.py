@@ -30,6 +30,8 @@ ON CONFLICT DO NOTHING"""
 TAKE: Final = """
 SELECT name, state FROM limiter_accounts WHERE name = ANY($1::text[]) ORDER BY name FOR UPDATE"""
 
+FORGET: Final = "DELETE FROM limiter_accounts WHERE name = ANY($1::text[])"
+
 READ: Final = "SELECT name, state FROM limiter_accounts WHERE name = ANY($1::text[])"
 
 MOMENT: Final = """
