@@ -73,10 +73,15 @@ class ScriptedProvider:
 
 @asynccontextmanager
 async def scripted(reply: Reply) -> AsyncIterator[ScriptedProvider]:
-    """A server that answers each request so; a connection is closed after its answer."""
+    """A server that answers each request so; a connection is closed after its answer.
+
+    Whoever asks has to be gone before it, since it waits for its answers to end.
+    """
     told = ScriptedProvider(reply)
+    answering: set[asyncio.Task[Any] | None] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answering.add(asyncio.current_task())
         try:
             told.asked.append(await _read(reader))
             await told.reply(Line(reader, writer))
@@ -93,6 +98,8 @@ async def scripted(reply: Reply) -> AsyncIterator[ScriptedProvider]:
     finally:
         server.close()
         await server.wait_closed()
+        async with asyncio.timeout(_LONGEST):
+            await asyncio.gather(*(each for each in answering if each is not None))
 
 
 def whole(

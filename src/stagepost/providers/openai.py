@@ -124,10 +124,12 @@ def _client(spec: catalogue.Provider, key: str) -> AsyncOpenAI:
 
 
 def _headers(dialect: Dialect, key: str) -> Mapping[str, Any]:
+    # Only with each request does the SDK believe that there is to be no such header.
+    none = {"Authorization": Omit()}
     if not key:
-        # Only with each request does the SDK believe that there is to be none.
-        return {"Authorization": Omit()}
-    return {"api-key": key} if dialect is Dialect.AZURE else {}
+        return none
+    # To Azure's older addresses what stands in Authorization is a token, and no key.
+    return {**none, "api-key": key} if dialect is Dialect.AZURE else {}
 
 
 def _vectors(body: Mapping[str, Any], wanted: int, heard: Heard) -> tuple[tuple[float, ...], ...]:
