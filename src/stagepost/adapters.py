@@ -18,6 +18,7 @@ from stagepost.limiters.memory import MemoryLimiter
 from stagepost.limiters.postgres import PostgresLimiter
 from stagepost.llm.asking import Asking
 from stagepost.llm.catalogue import BadCatalogue, Catalogue, find_catalogue
+from stagepost.llm.lending import Lending
 from stagepost.masking import masked
 from stagepost.part import Part
 from stagepost.providers import provider_for
@@ -122,11 +123,11 @@ def _chosen(name: str, choices: Mapping[str, Choice], wanted: str) -> Choice:
         ) from None
 
 
-def asking(settings: Settings, clock: Clock) -> Asking | None:
+def asking(settings: Settings, limiter: Limiter, clock: Clock) -> Asking | None:
     """Who asks models; None where there is no models.toml. Raises StoreRefused for a bad one."""
     try:
         file = find_catalogue(settings.models, [settings.folder, Path()])
         models = None if file is None else Catalogue.read(file)
     except BadCatalogue as error:
         raise StoreRefused(str(error)) from error
-    return None if models is None else Asking(models, provider_for, clock)
+    return None if models is None else Asking(models, provider_for, Lending(limiter), clock)

@@ -14,16 +14,19 @@ from typing import Final, NamedTuple, Protocol
 
 from uuid_utils import uuid7
 
-from stagepost.calls import Answered, Body, CallEnd, CallKey, NewCall, replays
+from stagepost.calls import Answered, Body, CallEnd, CallKey, Estimate, NewCall, replays
 from stagepost.errors import CallFailed
 from stagepost.failure import FailureKind
 from stagepost.insisting import insist
 from stagepost.journal import CallWait, GotCall, WantedCall
+from stagepost.limiter import Verdict
+from stagepost.limiting import place_in_line
 from stagepost.llm import entries
 from stagepost.llm.asking import Asking
 from stagepost.llm.catalogue import Model, UnknownModel
 from stagepost.llm.course import ELSEWHERE, Ask, Course, GiveUp, Wait
 from stagepost.llm.kept import kept_answer, kept_request, read_answer
+from stagepost.llm.lending import Lent
 from stagepost.llm.provider import (
     Answer,
     CallRefused,
@@ -33,6 +36,7 @@ from stagepost.llm.provider import (
 )
 from stagepost.llm.refusal import Refusal
 from stagepost.llm.request_hash import request_hash
+from stagepost.llm.reserving import is_budget
 from stagepost.records import Claimed
 from stagepost.store import Store
 
@@ -125,7 +129,10 @@ class ClaimCalls:
         while True:
             match step:
                 case Ask(model):
-                    sent = await self._asking.in_flight(self._send(model, asked))
+                    lent = await self._lent(model, asked, course, until)
+                    if isinstance(lent, Verdict):
+                        return _limited(lent, patient=patient)
+                    sent = await self._asking.in_flight(self._send(model, asked, lent))
                     if isinstance(sent, GotCall):
                         return sent
                     step = course.refused(sent, self._asking.spread())
@@ -142,18 +149,34 @@ class ClaimCalls:
                         return _later(seconds, refusal, course, patient=patient)
                     raise _failed(refusal)
 
-    async def _send(self, model: Model, asked: _Asked) -> GotCall | Refusal:
-        call = await self._intent(model, asked)
-        await insist(lambda: self._store.calls.begin(self._claim.lease, call))
-        self._asking.begins(model)
-        began = self._asking.clock.monotonic()
+    async def _lent(
+        self, model: Model, asked: _Asked, course: Course, until: float
+    ) -> Lent | Verdict:
+        # Each one that is sent takes its own; what waits keeps its place in line.
+        key = asked.key
+        mark = f"call {key.request_hash[:16]} {key.n} {course.sent} {key.path}"
+        name = (place_in_line(self._claim.task_id, mark), self._claim.lease_id)
+        patience = max(0.0, until - self._asking.clock.monotonic())
+        return await self._asking.lending.reserve(model, asked.wanted.request, name, patience)
+
+    async def _send(self, model: Model, asked: _Asked, lent: Lent) -> GotCall | Refusal:
+        lending = self._asking.lending
         try:
+            call = await self._intent(model, asked, lent)
+            await insist(lambda: self._store.calls.begin(self._claim.lease, call))
+            self._asking.begins(model)
+            began = self._asking.clock.monotonic()
             came = await self._ask(model, asked, began)
         except CallRefused as error:
             self._asking.refused(model, error)
+            await lending.refused(model, lent, error.refusal, error.heard)
             await self._end(call, await self._refused(model, error, asked.keeper, began))
             return error.refusal
+        except BaseException:
+            await lending.dropped(lent)
+            raise
         self._asking.answered(model)
+        await lending.answered(model, lent, came.answer.usage, came.answer.heard)
         await self._end(call, await self._accepted(model, came, asked.keeper, began))
         return GotCall(call.id, model.name, came.answer)
 
@@ -174,11 +197,11 @@ class ClaimCalls:
                 await asked.keeper.emit(wanted.path or "main", piece.text)
         raise AssertionError("a stream ends by its answer, or by CallRefused")
 
-    async def _intent(self, model: Model, asked: _Asked) -> NewCall:
+    async def _intent(self, model: Model, asked: _Asked, lent: Lent) -> NewCall:
         request = asked.wanted.request
         # By the name that the handler gave: the row says which model of the chain was asked.
         body = await asked.keeper.body(kept_request(request))
-        estimate = entries.estimated(model, *self._asking.tokens(request), _now())
+        estimate = Estimate(*lent.need, lent.cost)
         return entries.intent(str(uuid7()), asked.key, model, estimate, body)
 
     async def _accepted(self, model: Model, came: _Came, keeper: Keeper, began: float) -> CallEnd:
@@ -235,6 +258,17 @@ def _later(seconds: float, refusal: Refusal, course: Course, *, patient: bool) -
         raise _failed(refusal, seconds)
     # Users read what a task waits for; what the provider said is not for them.
     return CallWait(max(seconds, _SHORTEST), f"{course.model.name} ({refusal.kind})")
+
+
+def _limited(verdict: Verdict, *, patient: bool) -> CallWait:
+    budget = is_budget(verdict.limit)
+    if not patient:
+        raise CallFailed(
+            f"The limit {verdict.limit} is used up.",
+            kind=FailureKind.BUDGET if budget else FailureKind.RATE_LIMIT,
+            retry_after=verdict.wait,
+        )
+    return CallWait(max(verdict.wait, _SHORTEST), verdict.limit)
 
 
 def _failed(refusal: Refusal, retry_after: float | None = None) -> CallFailed:

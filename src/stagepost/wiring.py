@@ -162,7 +162,7 @@ async def _opened(
         app=app, store=store, broker=broker, blobs=blobs, notifier=notifier, lanes=settings.lanes
     )
     learner = Learner(store, clock)
-    asking = adapters.asking(settings, clock) if Part.WORKER in parts else None
+    asking = adapters.asking(settings, limiter, clock) if Part.WORKER in parts else None
     executor = Executor(app, store, blobs, bus, learner, settings.lanes, limiting, asking)
     worker = Worker(app, store, bus, executor, _worker_options(settings))
     return Engine(

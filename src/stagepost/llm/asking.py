@@ -16,8 +16,8 @@ from stagepost.llm import catalogue
 from stagepost.llm.breaker import Breaker, State
 from stagepost.llm.catalogue import Catalogue, Model
 from stagepost.llm.course import Course
-from stagepost.llm.kept import kept_request
-from stagepost.llm.provider import CallRefused, ChatRequest, EmbedRequest, Provider
+from stagepost.llm.lending import Lending
+from stagepost.llm.provider import CallRefused, Provider
 
 Result = TypeVar("Result")
 
@@ -36,9 +36,11 @@ class Asking:
         self,
         models: Catalogue,
         provider_for: Callable[[catalogue.Provider], Provider],
+        lending: Lending,
         clock: Clock,
     ) -> None:
         self.models = models
+        self.lending = lending
         self.clock = clock
         self._provider_for = provider_for
         self._providers: dict[str, Provider] = {}
@@ -72,12 +74,6 @@ class Asking:
         """It has not."""
         refusal, now = error.refusal, self.clock.monotonic()
         self._tell(model, lambda it: it.failed(refusal.kind, now, refusal.retry_after))
-
-    def tokens(self, request: ChatRequest | EmbedRequest) -> tuple[int, int]:
-        """About the most tokens that it will take, in and out."""
-        if isinstance(request, EmbedRequest):
-            return sum(map(len, request.texts)) // 3 + len(request.texts), 0
-        return len(kept_request(request)) // 3 + 1, request.max_output_tokens
 
     def spread(self) -> float:
         """A random number in [0, 1), by which waits are spread."""

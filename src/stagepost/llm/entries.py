@@ -15,12 +15,6 @@ def intent(call_id: str, key: CallKey, model: Model, estimate: Estimate, request
     return NewCall(call_id, key, provider, model.asked_as, estimate, request)
 
 
-def estimated(model: Model, input_tokens: int, output_tokens: int, at: datetime) -> Estimate:
-    """What a call will take at most; an unknown price counts as nothing."""
-    money = cost(model, Tokens(input_tokens, output_tokens), at)
-    return Estimate(input_tokens, output_tokens, money or 0)
-
-
 def accepted(
     model: Model,
     answer: Answer | Embeddings,

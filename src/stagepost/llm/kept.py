@@ -2,6 +2,7 @@
 
 from typing import Final
 
+import orjson
 from pydantic import TypeAdapter
 
 from stagepost.llm.provider import Answer, ChatRequest, Embeddings, EmbedRequest
@@ -18,6 +19,13 @@ def kept_request(request: ChatRequest | EmbedRequest) -> str:
 def kept_answer(answer: Answer | Embeddings) -> str:
     """An answer as text, without what it leaves at its default."""
     return _ANSWERS.dump_json(answer, exclude_defaults=True).decode()
+
+
+def schema_text(request: ChatRequest) -> str:
+    """What a request says besides its messages: the wanted form and the tools, as text."""
+    parts = [] if request.form is None else [request.form.schema]
+    parts += [tool.parameters for tool in request.tools]
+    return orjson.dumps(parts).decode() if parts else ""
 
 
 def read_answer(text: str) -> Answer | Embeddings:

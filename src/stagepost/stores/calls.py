@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 
 from stagepost.calls import (
     GROUPS,
+    MESSAGE_MOST,
     PAGE_MOST,
     Answered,
     Bodies,
@@ -25,6 +26,7 @@ from stagepost.calls import (
     Usage,
     UsageQuery,
     UsageSum,
+    storable,
 )
 from stagepost.errors import NotFound
 from stagepost.failure import FailureKind
@@ -96,6 +98,9 @@ DELTAS: Final = """1 - {noted}, (c.state = 'REJECTED'){int}, (c.state = 'REFUSED
 
 NOTED: Final = """1, 0, 0, 1, c.will_input, 0, c.will_output, 0, c.will_cost, c.will_cost"""
 """What a call `c` adds to USAGE_SUMS that is UNKNOWN."""
+
+SPOILT: Final = "0, 1, 0, 0, 0, 0, 0, 0, 0, 0"
+"""What a RESULT adds to USAGE_SUMS that turns out to be REJECTED: it was counted already."""
 
 DAY_KEY: Final = f'c.tenant, c.started_at / {DAY}, c."user", c.type, c.provider, c.model'
 """USAGE_KEY of a call `c`."""
@@ -367,6 +372,11 @@ ENDED: Final = (
     "state", "input", "cached", "output", "reasoning", "cost", "took", "first_token", "provider_id",
     "kind", "message", "maybe_billed", "answer_sha256", "answer_size",
 )  # fmt: skip
+
+
+def spoilt_message(why: str) -> str:
+    """Why an answer was REJECTED, as it is kept."""
+    return storable(why)[:MESSAGE_MOST]
 
 
 def absent(call_id: str) -> NotFound:

@@ -1,10 +1,12 @@
 """What the ledger replays: accepted answers, always the same, and none that a redrive drops."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from stagepost.calls import Answered, CallKey, CallState, replays
+from stagepost.calls import Answered, CallKey, CallState, UsageQuery, replays
+from stagepost.errors import NotFound
 from stagepost.outcome import Drained
 from stagepost.records import Claimed
 from support.calls import KEY, answered, new_call, refused_call, rejected, result, sent
@@ -236,3 +238,42 @@ async def test_a_person_who_sends_a_task_back_has_looked_at_its_calls(
     await world.store.calls.begin(again.lease, call)
     await world.store.settle(again.lease, Drained())
     assert await tally(claimed.task_id, "step#4") == (1, 1)
+
+
+async def test_an_answer_that_turns_out_to_be_no_use_is_kept_and_never_replayed(
+    world: World,
+) -> None:
+    claimed = await world.running()
+    call = await answered(world, claimed)
+    await world.store.calls.reject(claimed.task_id, call.id, "It has no \0 price.")
+    again = await drained(world, claimed)
+    assert await memo(world, again.task_id) is None
+    (row,) = await world.store.calls.find(again.task_id, EVERYBODY, None, 10)
+    assert (row.state, row.kind) == (CallState.REJECTED, "BAD_OUTPUT")
+    assert row.message == "It has no \N{REPLACEMENT CHARACTER} price."
+    spent = await world.store.calls.spent(again.task_id, EVERYBODY)
+    today = datetime.fromtimestamp(world.clock.now() / 1000, UTC).date()
+    (used,) = await world.store.calls.usage(EVERYBODY, UsageQuery(today, today))
+    assert (spent.calls, spent.rejected, spent.cost) == (1, 1, 450)
+    assert used.spent == spent
+
+
+async def test_only_a_result_is_rejected_and_only_once(world: World) -> None:
+    claimed = await world.running()
+    one = await answered(world, claimed)
+    open_one = await sent(world, claimed, KEY._replace(n=1))
+    for _ in range(2):
+        await world.store.calls.reject(claimed.task_id, one.id, "no use")
+        await world.store.calls.reject(claimed.task_id, open_one.id, "no use")
+    found = await world.store.calls.find(claimed.task_id, EVERYBODY, None, 10)
+    assert [row.state for row in found] == [CallState.REJECTED, CallState.INTENT]
+    assert (await world.store.calls.spent(claimed.task_id, EVERYBODY)).rejected == 1
+
+
+@pytest.mark.parametrize("task_id", [None, "no id at all"])
+async def test_what_is_not_there_is_not_rejected(world: World, task_id: str | None) -> None:
+    claimed, other = await world.running(), await world.running()
+    call = await answered(world, claimed)
+    with pytest.raises(NotFound):
+        await world.store.calls.reject(task_id or other.task_id, call.id, "no use")
+    assert await memo(world, claimed.task_id) is not None

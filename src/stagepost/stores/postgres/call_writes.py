@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from stagepost.calls import CallEnd, NewCall, lies_under
 from stagepost.errors import StagepostError
+from stagepost.failure import FailureKind
 from stagepost.records import Resume
 from stagepost.stores.calls import (
     ADD,
@@ -20,12 +21,14 @@ from stagepost.stores.calls import (
     ENDED,
     NOTED,
     REQUEST,
+    SPOILT,
     USAGE_KEY,
     USAGE_SUMS,
     absent,
     begun_values,
     end_values,
     lost,
+    spoilt_message,
 )
 from stagepost.stores.postgres.fenced import sound
 from stagepost.stores.postgres.rows import MS, known
@@ -110,6 +113,13 @@ WITH n AS MATERIALIZED (SELECT {MS} AS ms), r AS MATERIALIZED (
 SELECT n.ms, x.no FROM n LEFT JOIN (
     SELECT r.no FROM r WHERE (SELECT c.id FROM calls AS c
         WHERE c.id = r.id AND c.task_id = r.task_id) IS NULL) AS x ON true"""
+
+_REJECT: Final = f"""
+WITH done AS (
+    UPDATE calls SET state = 'REJECTED', kind = '{FailureKind.BAD_OUTPUT}', message = $3
+    WHERE id = ANY(ARRAY[$2::uuid]) AND task_id = $1::uuid AND state = 'RESULT' RETURNING *
+), counted AS ({ADD} SELECT {DAY_KEY}, {SPOILT} FROM done AS c {ADDED})
+SELECT EXISTS (SELECT FROM calls WHERE id = ANY(ARRAY[$2::uuid]) AND task_id = $1::uuid)"""
 
 _NOTE: Final = f"""
 WITH found AS MATERIALIZED (
@@ -218,6 +228,12 @@ async def _fetch(tx: Transaction, statement: str, rows: list[tuple[Any, ...]]) -
     found = await tx.connection.fetch(statement, tx.moment.last, *columns)
     tx.moment.saw(found[0][0])
     return [tuple(row)[1:] for row in found if row[1] is not None]
+
+
+async def reject(tx: Transaction, task_id: str, call_id: str, why: str) -> None:
+    """An answer can't be used after all. Raises NotFound."""
+    if not await tx.connection.fetchval(_REJECT, task_id, call_id, spoilt_message(why)):
+        raise absent(call_id)
 
 
 async def note_unknown(tx: Transaction, limit: int) -> int:

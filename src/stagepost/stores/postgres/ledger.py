@@ -75,6 +75,12 @@ class PostgresCalls:
             await self._lane.room(size)
         await self._lane.put(each, size)
 
+    async def reject(self, task_id: str, call_id: str, why: str) -> None:
+        """A RESULT is none after all."""
+        if not (known(task_id) and known(call_id)):
+            raise calls.absent(call_id)
+        await self._engine.change(lambda tx: call_writes.reject(tx, task_id, call_id, why))
+
     async def memo(self, task_id: str, key: CallKey) -> Answered | None:
         """The answer that a replay gets."""
         rows = await self._ask(lambda q: calls.memo(q, task_id, key), task_id)

@@ -6,6 +6,7 @@ from typing import Final
 
 from stagepost.calls import Body, CallEnd, CallState, NewCall, lies_under
 from stagepost.errors import Conflict, NotFound, StagepostError
+from stagepost.failure import FailureKind
 from stagepost.records import Resume
 from stagepost.stores.calls import (
     ADD,
@@ -17,10 +18,12 @@ from stagepost.stores.calls import (
     ENDED,
     NOTED,
     REQUEST,
+    SPOILT,
     absent,
     begun_values,
     end_values,
     lost,
+    spoilt_message,
 )
 from stagepost.stores.redriving import Cut
 from stagepost.stores.rows import json
@@ -39,6 +42,11 @@ WHERE id = ?"""
 _ADD_END: Final = f"""
 {ADD} SELECT {DAY_KEY}, {DELTAS.format(noted="?2", int="")} FROM calls AS c
 WHERE c.id = ?1 {ADDED}"""
+_REJECT: Final = f"""
+UPDATE calls SET state = 'REJECTED', kind = '{FailureKind.BAD_OUTPUT}', message = ?
+WHERE id = ? AND task_id = ? AND state = 'RESULT' RETURNING id"""
+_ADD_SPOILT: Final = f"""
+{ADD} SELECT {DAY_KEY}, {SPOILT} FROM calls AS c WHERE c.id = ? {ADDED}"""
 _LOST: Final = f"""
 SELECT o.id FROM open_calls AS o WHERE NOT o.noted AND {lost("o")} LIMIT ?"""
 _NOTE: Final = f"""
@@ -110,6 +118,22 @@ def _end_one(tx: Transaction, task_id: str, call_id: str, end: CallEnd) -> NotFo
     if end.state is CallState.RESULT and not late:
         tx.execute(_PROGRESS, (task_id,))
     return None
+
+
+def reject(
+    tx: Transaction, arguments: list[tuple[str, str, str]]
+) -> Sequence[StagepostError | None]:
+    """Answers that can't be used after all."""
+    return [_reject_one(tx, *argument) for argument in arguments]
+
+
+def _reject_one(tx: Transaction, task_id: str, call_id: str, why: str) -> NotFound | None:
+    done = tx.row(_REJECT, (spoilt_message(why), call_id, task_id))
+    if done is not None:
+        tx.execute(_ADD_SPOILT, (call_id,))
+        return None
+    known = tx.row("SELECT 1 FROM calls WHERE id = ? AND task_id = ?", (call_id, task_id))
+    return absent(call_id) if known is None else None
 
 
 def note_unknown(tx: Transaction, arguments: list[int]) -> Sequence[int]:

@@ -67,6 +67,10 @@ class SqliteCalls:
         size = 0 if end.answer is None else len(end.answer.text or "")
         await self._writer.call(Kind.STEP, call_writes.end, (task_id, call_id, end), size)
 
+    async def reject(self, task_id: str, call_id: str, why: str) -> None:
+        """A RESULT is none after all."""
+        await self._writer.call(Kind.STEP, call_writes.reject, (task_id, call_id, why), len(why))
+
     async def memo(self, task_id: str, key: CallKey) -> Answered | None:
         """The answer that a replay gets."""
         rows = await self._ask(lambda q: calls.memo(q, task_id, key))
