@@ -33,6 +33,7 @@ from stagepost.llm.provider import (
     Chunk,
     Embeddings,
     EmbedRequest,
+    Provider,
 )
 from stagepost.llm.refusal import Refusal
 from stagepost.llm.request_hash import request_hash
@@ -129,11 +130,8 @@ class ClaimCalls:
         while True:
             match step:
                 case Ask(model):
-                    lent = await self._lent(model, asked, course, until)
-                    if isinstance(lent, Verdict):
-                        return _limited(lent, patient=patient)
-                    sent = await self._asking.in_flight(self._send(model, asked, lent))
-                    if isinstance(sent, GotCall):
+                    sent = await self._ask(model, asked, course, until)
+                    if not isinstance(sent, Refusal):
                         return sent
                     step = course.refused(sent, self._asking.spread())
                 case Wait(seconds, refusal):
@@ -143,11 +141,25 @@ class ClaimCalls:
                     step = course.begin()
                 case GiveUp(refusal):
                     del self._courses[asked.key]
-                    if refusal.kind in ELSEWHERE:
-                        # Somebody has to mend it; a call goes again when a breaker lets it.
-                        seconds = min(map(self._asking.closed_for, course.chain))
-                        return _later(seconds, refusal, course, patient=patient)
-                    raise _failed(refusal)
+                    if refusal.kind not in ELSEWHERE:
+                        raise _failed(refusal)
+                    # Somebody has to mend it; a call goes again when a breaker lets it.
+                    wait = course.begin()
+                    seconds = wait.seconds if isinstance(wait, Wait) else _SHORTEST
+                    return _later(seconds, refusal, course, patient=patient)
+
+    async def _ask(
+        self, model: Model, asked: _Asked, course: Course, until: float
+    ) -> GotCall | CallWait | Refusal:
+        try:
+            provider = await self._asking.provider(model)
+        except CallRefused as error:
+            self._asking.refused(model, error)
+            return error.refusal
+        lent = await self._lent(model, asked, course, until)
+        if isinstance(lent, Verdict):
+            return _limited(lent, patient=asked.wanted.patient)
+        return await self._asking.in_flight(self._send(model, provider, asked, lent))
 
     async def _lent(
         self, model: Model, asked: _Asked, course: Course, until: float
@@ -159,14 +171,16 @@ class ClaimCalls:
         patience = max(0.0, until - self._asking.clock.monotonic())
         return await self._asking.lending.reserve(model, asked.wanted.request, name, patience)
 
-    async def _send(self, model: Model, asked: _Asked, lent: Lent) -> GotCall | Refusal:
+    async def _send(
+        self, model: Model, provider: Provider, asked: _Asked, lent: Lent
+    ) -> GotCall | Refusal:
         lending = self._asking.lending
         try:
             call = await self._intent(model, asked, lent)
             await insist(lambda: self._store.calls.begin(self._claim.lease, call))
             self._asking.begins(model)
             began = self._asking.clock.monotonic()
-            came = await self._ask(model, asked, began)
+            came = await self._answer(model, provider, asked, began)
         except CallRefused as error:
             self._asking.refused(model, error)
             await lending.refused(model, lent, error.refusal, error.heard)
@@ -180,8 +194,8 @@ class ClaimCalls:
         await self._end(call, await self._accepted(model, came, asked.keeper, began))
         return GotCall(call.id, model.name, came.answer)
 
-    async def _ask(self, model: Model, asked: _Asked, began: float) -> _Came:
-        provider, wanted = self._asking.provider(model), asked.wanted
+    async def _answer(self, model: Model, provider: Provider, asked: _Asked, began: float) -> _Came:
+        wanted = asked.wanted
         if isinstance(wanted.request, EmbedRequest):
             texts = replace(wanted.request, model=model.asked_as)
             return _Came(await provider.embed(texts, timeouts=wanted.timeouts))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from stagepost.failure import FailureKind
 from stagepost.llm.catalogue import Catalogue, Model
-from stagepost.llm.course import MOST_SENT, PATIENCE, Ask, Course, GiveUp, Next, Wait
+from stagepost.llm.course import MOST_SENT, PATIENCE, Ask, Closed, Course, GiveUp, Next, Wait
 from stagepost.llm.refusal import Refusal
 
 K = FailureKind
@@ -31,7 +31,12 @@ LARGE, SMALL, LONG = CHAIN
 
 def course(*chain: Model, closed: dict[str, float] | None = None) -> Course:
     waits = {} if closed is None else closed
-    return Course(chain or CHAIN, lambda model: waits.get(model.name, 0.0))
+
+    def closed_now(model: Model) -> Closed | None:
+        seconds = waits.get(model.name, 0.0)
+        return Closed(seconds, K.AUTH if model is SMALL else K.OVERLOADED) if seconds else None
+
+    return Course(chain or CHAIN, closed_now)
 
 
 def tries(course: Course, kind: FailureKind) -> list[Next]:
@@ -109,7 +114,7 @@ def test_models_that_get_no_call_are_passed_over() -> None:
 def test_where_none_gets_a_call_the_first_that_will_is_waited_for() -> None:
     step = course(closed={LARGE.name: 50, SMALL.name: 9, LONG.name: 20}).begin()
     assert isinstance(step, Wait)
-    assert step.seconds == 9
+    assert (step.seconds, step.refusal.kind) == (9, K.AUTH)
     assert "main/large, main/small, backup/long" in step.refusal.message
 
 

@@ -12,12 +12,14 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, TypeVar
 
 from stagepost.clock import Clock
+from stagepost.failure import FailureKind
 from stagepost.llm import catalogue
 from stagepost.llm.breaker import Breaker, State
 from stagepost.llm.catalogue import Catalogue, Model
-from stagepost.llm.course import Course
+from stagepost.llm.course import Closed, Course
 from stagepost.llm.lending import Lending
-from stagepost.llm.provider import CallRefused, Provider
+from stagepost.llm.provider import CallRefused, NotReady, Provider
+from stagepost.llm.refusal import Refusal
 
 Result = TypeVar("Result")
 
@@ -44,23 +46,32 @@ class Asking:
         self.clock = clock
         self._provider_for = provider_for
         self._providers: dict[str, Provider] = {}
+        self._making = asyncio.Lock()
         self._breakers: defaultdict[str, Breaker] = defaultdict(Breaker)
         self._flying: set[asyncio.Task[Any]] = set()
 
     def course(self, name: str) -> Course:
         """The course of a new call to an alias or a model. Raises UnknownModel."""
-        return Course(self.models.chain(name), self.closed_for)
+        return Course(self.models.chain(name), self.closed)
 
-    def provider(self, model: Model) -> Provider:
-        """Who serves it; made when it is first asked. Raises what its making raises."""
+    async def provider(self, model: Model) -> Provider:
+        """Who serves it; made when it is first asked. Raises CallRefused where it can't be."""
         name = model.name.partition("/")[0]
-        if name not in self._providers:
-            self._providers[name] = self._provider_for(model.provider)
+        async with self._making:
+            if name not in self._providers:
+                try:
+                    # In a thread: it imports an SDK, which takes a second or two.
+                    made = await asyncio.to_thread(self._provider_for, model.provider)
+                except NotReady as error:
+                    raise CallRefused(Refusal(FailureKind.CONFIG, str(error))) from error
+                self._providers[name] = made
         return self._providers[name]
 
-    def closed_for(self, model: Model) -> float:
-        """Seconds for which its breaker lets no call through."""
-        return self._breakers[model.name].wait(self.clock.monotonic())
+    def closed(self, model: Model) -> Closed | None:
+        """For how long and why its breaker lets no call through."""
+        breaker = self._breakers[model.name]
+        seconds = breaker.wait(self.clock.monotonic())
+        return Closed(seconds, breaker.why) if seconds and breaker.why is not None else None
 
     def begins(self, model: Model) -> None:
         """A call to it is sent."""

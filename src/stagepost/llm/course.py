@@ -47,6 +47,13 @@ ELSEWHERE: Final = frozenset({_K.AUTH, _K.CONFIG, _K.QUOTA})
 """Nothing that time heals here, but another provider may have it."""
 
 
+class Closed(NamedTuple):
+    """No call gets through for so many seconds, since this kind of failure."""
+
+    seconds: float
+    why: FailureKind
+
+
 class Ask(NamedTuple):
     """Send it to this model."""
 
@@ -73,11 +80,11 @@ Next = Ask | Wait | GiveUp
 class Course:
     """One call's.
 
-    `closed_for` tells the seconds for which a model's breaker lets no call through, 0 if it does.
+    `closed` tells for how long and why a model's breaker lets no call through; None if it does.
     """
 
     chain: Sequence[Model]
-    closed_for: Callable[[Model], float]
+    closed: Callable[[Model], Closed | None]
     sent: int = 0
     _place: int = 0
     _failed: Counter[tuple[int, FailureKind]] = field(default_factory=Counter)
@@ -93,16 +100,19 @@ class Course:
         If none does: when the first of all of them will.
         """
         for place in range(self._place, len(self.chain)):
-            if not self.closed_for(self.chain[place]):
+            if self.closed(self.chain[place]) is None:
                 self._place = place
                 return Ask(self.model)
-        waits = [self.closed_for(model) for model in self.chain]
-        if min(waits) == 0:
-            # One before this place is back.
-            self._place = waits.index(0)
-            return Ask(self.model)
+        soonest = Closed(math.inf, _K.OVERLOADED)
+        for place, model in enumerate(self.chain):
+            closed = self.closed(model)
+            if closed is None:
+                # One before this place is back.
+                self._place = place
+                return Ask(self.model)
+            soonest = min(soonest, closed)
         names = ", ".join(model.name for model in self.chain)
-        return Wait(min(waits), Refusal(_K.OVERLOADED, f"No call gets through to {names} now."))
+        return Wait(soonest.seconds, Refusal(soonest.why, f"No call gets through to {names} now."))
 
     def refused(self, refusal: Refusal, spread: float) -> Next:
         """What follows when the model that was asked has refused; `spread` is random in [0, 1)."""
