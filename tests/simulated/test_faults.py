@@ -14,7 +14,7 @@ from stagepost.failure import FailureKind
 from stagepost.llm.dialect import Dialect
 from stagepost.llm.refusal import refusal_in_answer, refusal_of
 from stagepost.llm.said import Said
-from stagepost.simulated import Step, Timing
+from stagepost.simulated import Lending, Step, Timing
 from stagepost.simulated.faults import FAULTS, Way, drawn, rate_of
 from stagepost.simulated.provider import SimulatedProvider
 from support.waiting import until
@@ -71,9 +71,11 @@ async def test_a_refusal_means_what_it_should_and_costs_nothing(name: str) -> No
 
 
 async def test_a_bare_429_has_no_header_that_tells() -> None:
-    async with asking(script=[Step(fault="429-bare"), Step(fault="429", wait=7)]) as sim:
+    steps = [Step(fault="429-bare"), Step(fault="429", wait=7)]
+    async with asking(script=steps, lending=Lending(requests=9)) as sim:
         bare, told = await sim.chat(), await sim.chat()
     assert not [name for name in bare.headers if name.startswith(("x-ratelimit", "retry"))]
+    assert told.headers["x-ratelimit-limit-requests"] == "9"
     assert (told.headers["retry-after"], told.headers["retry-after-ms"]) == ("7", "7000")
 
 

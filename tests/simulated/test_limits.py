@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from simulated.asking import Asking, asking, chat_body
+from simulated.asking import CHAT, Asking, asking, chat_body
 from stagepost.simulated import Change, Kind, Lending, Step, Timing
-from stagepost.simulated.lending import Book
+from stagepost.simulated.lending import MOST_KEYS, Book, Lent
 from stagepost.simulated.server import _listener
 from stagepost.simulated.shares import Shares
 from support.waiting import until
@@ -122,9 +122,35 @@ async def test_limits_are_lowered_midway_by_hand_and_by_script() -> None:
         assert (await sim.summary())["limits"]["requests"] == 2
 
 
+def opened(book: Book, now: float) -> Lent:
+    lent = book.of("a", "", now)
+    assert lent is not None
+    return lent
+
+
+async def test_keys_are_bounded_and_strangers_take_none() -> None:
+    async with asking(lending=Lending(requests=1), api_key="right") as sim:
+        for number in range(3):
+            wrong = {"authorization": f"Bearer {number}"}
+            await sim.client.post(CHAT, json=chat_body(), headers=wrong)
+        await sim.client.post(CHAT, json=chat_body(model="x"), headers={"x-api-key": "right"})
+        assert (await sim.summary())["used"] == []
+    book = Book(Lending(), speed=1)
+    assert all(book.of("a", str(number), 0.0) for number in range(MOST_KEYS))
+    assert book.of("a", "one too many", 0.0) is None
+    assert book.of("a", "0", 0.0) is not None
+
+
+async def test_whoever_has_an_answer_may_call_again_at_once() -> None:
+    lending = Lending(concurrency=1, tokens=250, charge="actual")
+    async with asking(lending=lending, speed=1 / 3600, answer=lambda _: "ok") as sim:
+        answers = [await sim.chat(max_tokens=200, stream=n % 2 == 1) for n in range(6)]
+    assert [answer.status_code for answer in answers] == [200] * 6
+
+
 def test_a_change_keeps_what_it_does_not_name() -> None:
     book = Book(Lending(requests=10, tokens=100, concurrency=1), speed=1)
-    lent = book.of("a", "", 0.0)
+    lent = opened(book, 0.0)
     lent.quota.admit(90, 0.0)
     book.change(Change(tokens=50), 0.0)
     assert lent.quota.tokens is not None
@@ -138,7 +164,7 @@ def test_a_change_keeps_what_it_does_not_name() -> None:
 
 def test_a_windows_minutes_are_those_that_are_counted() -> None:
     book = Book(Lending(requests=5, kind=Kind.WINDOW), speed=1)
-    lent = book.of("a", "", 59.0)
+    lent = opened(book, 59.0)
     for now in (59.0, 60.0):
         for _ in range(5):
             assert lent.quota.admit(0, now) is None
