@@ -169,7 +169,7 @@ def test_a_windows_minutes_are_those_that_are_counted() -> None:
         for _ in range(5):
             assert lent.quota.admit(0, now) is None
             lent.requests.lend(1, now)
-    [used] = book.shares(120.0)
+    [used] = book.shares(61.0)
     assert used["requests"] == [{"minute": n, "lent": 5, "limit": 5, "share": 1.0} for n in (0, 1)]
 
 
@@ -184,8 +184,11 @@ def test_shares_are_told_by_minute_and_by_the_limit_of_the_time() -> None:
         {"minute": 0, "lent": 90, "limit": 100, "share": 0.9},
         {"minute": 1, "lent": 75, "limit": 75, "share": 1.0},
     ]
-    shares.lend(5, 130.0)
-    assert shares.told(132.0)[-1]["limit"] == 10, "of a minute that has not ended, its part"
+    shares.lend(5, 190.0)
+    assert shares.told(192.0)[2:] == [
+        {"minute": 2, "lent": 0, "limit": 50, "share": 0.0},
+        {"minute": 3, "lent": 5, "limit": 10, "share": 0.5},
+    ], "an idle minute counts, and of one that has not ended its part"
 
 
 def test_what_is_not_limited_has_no_share() -> None:

@@ -126,11 +126,12 @@ class Book:
             lending.charge,
         )
         # A window's minutes are those of the clock; a bucket's begin with its first call.
-        begun = now // self.minute * self.minute if lending.kind is Kind.WINDOW else now
+        window = lending.kind is Kind.WINDOW
+        begun = now // self.minute * self.minute if window else now
         return Lent(
             quota,
-            Shares(self.minute, begun, lending.requests),
-            Shares(self.minute, begun, lending.tokens),
+            Shares(self.minute, begun, lending.requests, window),
+            Shares(self.minute, begun, lending.tokens, window),
         )
 
     def _meter(self, units: int | None, lending: Lending) -> Meter | None:
