@@ -1,7 +1,7 @@
 """OpenAI's routes of files and batches."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
@@ -14,10 +14,10 @@ from stagepost.simulated.batch_runs import BatchRuns
 from stagepost.simulated.files import MOST_FILE
 from stagepost.simulated.reading import TooLarge, read_json
 
-_FORM: int = 64 * 1024
+_FORM: Final = 64 * 1024
 """Bytes of a form beside its file."""
-_PAGE = 20
-_MOST_PAGE = 100
+_PAGE: Final = 20
+_MOST_PAGE: Final = 100
 
 
 class BatchRoutes:
