@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from simulated.asking import CHAT, Asking, asking, chat_body
-from stagepost.simulated import Change, Kind, Lending, Step, Timing
+from stagepost.simulated import Asked, Change, Kind, Lending, Step
 from stagepost.simulated.lending import MOST_KEYS, Book, Lent
 from stagepost.simulated.server import _listener
 from stagepost.simulated.shares import Shares
@@ -22,9 +22,9 @@ async def statuses(sim: Asking, calls: int, **more: Any) -> Counter[int]:
 
 @pytest.mark.parametrize("kind", Kind)
 async def test_no_more_requests_than_are_lent(kind: Kind) -> None:
-    # A window that is an hour long does not turn while the test runs.
+    # A window of days does not turn while the test runs.
     lending = Lending(requests=5, kind=kind)
-    async with asking(lending=lending, speed=1 / 60) as sim:
+    async with asking(lending=lending, speed=1 / 3600) as sim:
         assert await statuses(sim, 8) == {200: 5, 429: 3}
         answer = await sim.chat()
         assert answer.json()["error"]["code"] == "rate_limit_exceeded"
@@ -68,12 +68,19 @@ async def test_more_than_a_minute_ever_lends_is_refused_without_a_wait() -> None
 
 
 async def test_at_once_are_only_so_many() -> None:
-    lending = Lending(concurrency=3)
-    async with asking(lending=lending, timing=Timing(first_token=0.3, sigma=0)) as sim:
-        assert await statuses(sim, 8) == {200: 3, 429: 5}
+    may_end = asyncio.Event()
+
+    async def held(_asked: Asked) -> str:
+        await may_end.wait()
+        return "at last"
+
+    async with asking(lending=Lending(concurrency=3), answer=held) as sim:
         ledger = sim.provider.ledger
+        asked = asyncio.create_task(statuses(sim, 8))
+        await until(lambda: ledger.refused == {"429 concurrency": 5})
+        may_end.set()
+        assert await asked == {200: 3, 429: 5}
         assert (ledger.peak, ledger.flying) == (3, 0)
-        assert ledger.refused == {"429 concurrency": 5}
         assert await statuses(sim, 3) == {200: 3}
 
 
