@@ -192,6 +192,7 @@ async def test_the_ledger_tells_the_truth_after_a_kill(tmp_path: Path, after: in
         (["--sigma", "nan"], "sigma"),
         (["--script", "none.json"], "can't be read"),
         (["--length", "0"], "length"),
+        (["--model", 'a"b'], "no name of a model"),
     ],
 )
 def test_a_wrong_option_is_one_sentence(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from simulated.asking import Asking, asking, chat_body
-from stagepost.simulated import Change, Kind, Lending, Step, Timing
-from stagepost.simulated.lending import Book
+from simulated.asking import CHAT, Asking, asking, chat_body
+from stagepost.simulated import Asked, Change, Kind, Lending, Step
+from stagepost.simulated.lending import MOST_KEYS, Book, Lent
 from stagepost.simulated.server import _listener
 from stagepost.simulated.shares import Shares
 from support.waiting import until
@@ -22,9 +22,9 @@ async def statuses(sim: Asking, calls: int, **more: Any) -> Counter[int]:
 
 @pytest.mark.parametrize("kind", Kind)
 async def test_no_more_requests_than_are_lent(kind: Kind) -> None:
-    # A window that is an hour long does not turn while the test runs.
+    # A window of days does not turn while the test runs.
     lending = Lending(requests=5, kind=kind)
-    async with asking(lending=lending, speed=1 / 60) as sim:
+    async with asking(lending=lending, speed=1 / 3600) as sim:
         assert await statuses(sim, 8) == {200: 5, 429: 3}
         answer = await sim.chat()
         assert answer.json()["error"]["code"] == "rate_limit_exceeded"
@@ -68,12 +68,19 @@ async def test_more_than_a_minute_ever_lends_is_refused_without_a_wait() -> None
 
 
 async def test_at_once_are_only_so_many() -> None:
-    lending = Lending(concurrency=3)
-    async with asking(lending=lending, timing=Timing(first_token=0.3, sigma=0)) as sim:
-        assert await statuses(sim, 8) == {200: 3, 429: 5}
+    may_end = asyncio.Event()
+
+    async def held(_asked: Asked) -> str:
+        await may_end.wait()
+        return "at last"
+
+    async with asking(lending=Lending(concurrency=3), answer=held) as sim:
         ledger = sim.provider.ledger
+        asked = asyncio.create_task(statuses(sim, 8))
+        await until(lambda: ledger.refused == {"429 concurrency": 5})
+        may_end.set()
+        assert await asked == {200: 3, 429: 5}
         assert (ledger.peak, ledger.flying) == (3, 0)
-        assert ledger.refused == {"429 concurrency": 5}
         assert await statuses(sim, 3) == {200: 3}
 
 
@@ -122,9 +129,35 @@ async def test_limits_are_lowered_midway_by_hand_and_by_script() -> None:
         assert (await sim.summary())["limits"]["requests"] == 2
 
 
+def opened(book: Book, now: float) -> Lent:
+    lent = book.of("a", "", now)
+    assert lent is not None
+    return lent
+
+
+async def test_keys_are_bounded_and_strangers_take_none() -> None:
+    async with asking(lending=Lending(requests=1), api_key="right") as sim:
+        for number in range(3):
+            wrong = {"authorization": f"Bearer {number}"}
+            await sim.client.post(CHAT, json=chat_body(), headers=wrong)
+        await sim.client.post(CHAT, json=chat_body(model="x"), headers={"x-api-key": "right"})
+        assert (await sim.summary())["used"] == []
+    book = Book(Lending(), speed=1)
+    assert all(book.of("a", str(number), 0.0) for number in range(MOST_KEYS))
+    assert book.of("a", "one too many", 0.0) is None
+    assert book.of("a", "0", 0.0) is not None
+
+
+async def test_whoever_has_an_answer_may_call_again_at_once() -> None:
+    lending = Lending(concurrency=1, tokens=250, charge="actual")
+    async with asking(lending=lending, speed=1 / 3600, answer=lambda _: "ok") as sim:
+        answers = [await sim.chat(max_tokens=200, stream=n % 2 == 1) for n in range(6)]
+    assert [answer.status_code for answer in answers] == [200] * 6
+
+
 def test_a_change_keeps_what_it_does_not_name() -> None:
     book = Book(Lending(requests=10, tokens=100, concurrency=1), speed=1)
-    lent = book.of("a", "", 0.0)
+    lent = opened(book, 0.0)
     lent.quota.admit(90, 0.0)
     book.change(Change(tokens=50), 0.0)
     assert lent.quota.tokens is not None
@@ -138,12 +171,12 @@ def test_a_change_keeps_what_it_does_not_name() -> None:
 
 def test_a_windows_minutes_are_those_that_are_counted() -> None:
     book = Book(Lending(requests=5, kind=Kind.WINDOW), speed=1)
-    lent = book.of("a", "", 59.0)
+    lent = opened(book, 59.0)
     for now in (59.0, 60.0):
         for _ in range(5):
             assert lent.quota.admit(0, now) is None
             lent.requests.lend(1, now)
-    [used] = book.shares(120.0)
+    [used] = book.shares(61.0)
     assert used["requests"] == [{"minute": n, "lent": 5, "limit": 5, "share": 1.0} for n in (0, 1)]
 
 
@@ -158,8 +191,11 @@ def test_shares_are_told_by_minute_and_by_the_limit_of_the_time() -> None:
         {"minute": 0, "lent": 90, "limit": 100, "share": 0.9},
         {"minute": 1, "lent": 75, "limit": 75, "share": 1.0},
     ]
-    shares.lend(5, 130.0)
-    assert shares.told(132.0)[-1]["limit"] == 10, "of a minute that has not ended, its part"
+    shares.lend(5, 190.0)
+    assert shares.told(192.0)[2:] == [
+        {"minute": 2, "lent": 0, "limit": 50, "share": 0.0},
+        {"minute": 3, "lent": 5, "limit": 10, "share": 0.5},
+    ], "an idle minute counts, and of one that has not ended its part"
 
 
 def test_what_is_not_limited_has_no_share() -> None:

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import orjson
 import typer
@@ -109,8 +109,8 @@ def _provider(given: Given) -> SimulatedProvider:
 
 
 def _one_of(choices: Any, option: str, text: str) -> Any:
-    if text not in choices.__args__:
-        raise ValueError(f'{option} is "{text}"; give one of {", ".join(choices.__args__)}.')
+    if text not in get_args(choices):
+        raise ValueError(f'{option} is "{text}"; give one of {", ".join(get_args(choices))}.')
     return text
 
 

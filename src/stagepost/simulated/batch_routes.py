@@ -1,7 +1,7 @@
 """OpenAI's routes of files and batches."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
@@ -14,57 +14,61 @@ from stagepost.simulated.batch_runs import BatchRuns
 from stagepost.simulated.files import MOST_FILE
 from stagepost.simulated.reading import TooLarge, read_json
 
-_FORM: int = 64 * 1024
+_FORM: Final = 64 * 1024
 """Bytes of a form beside its file."""
-_PAGE = 20
-_MOST_PAGE = 100
+_PAGE: Final = 20
+_MOST_PAGE: Final = 100
 
 
-def batch_routes(runs: BatchRuns) -> list[BaseRoute]:
-    """The routes of one provider."""
-    batches, files = runs.batches, runs.batches.files
+class BatchRoutes:
+    """The handlers for one provider."""
 
-    async def upload(request: Request) -> Response:
+    def __init__(self, runs: BatchRuns) -> None:
+        self._runs, self._batches, self._files = runs, runs.batches, runs.batches.files
+
+    def routes(self) -> list[BaseRoute]:
+        """Where they are found."""
+        return [
+            Route("/v1/files", self._upload, methods=["POST"]),
+            Route("/v1/files/{id}", self._file, methods=["GET", "DELETE"]),
+            Route("/v1/files/{id}/content", self._content),
+            Route("/v1/batches", self._all, methods=["GET", "POST"]),
+            Route("/v1/batches/{id}", self._batch),
+            Route("/v1/batches/{id}/cancel", self._cancel, methods=["POST"]),
+        ]
+
+    async def _upload(self, request: Request) -> Response:
         name, purpose, content = await _sent_file(request)
-        return JSONResponse(files.put(name, purpose, content).told())
+        return JSONResponse(self._files.put(name, purpose, content).told())
 
-    async def file(request: Request) -> Response:
+    async def _file(self, request: Request) -> Response:
         identity = request.path_params["id"]
         if request.method == "DELETE":
-            files.delete(identity)
+            self._files.delete(identity)
             return JSONResponse({"id": identity, "object": "file", "deleted": True})
-        return JSONResponse(files.get(identity).told())
+        return JSONResponse(self._files.get(identity).told())
 
-    async def content(request: Request) -> Response:
-        found = files.get(request.path_params["id"])
+    async def _content(self, request: Request) -> Response:
+        found = self._files.get(request.path_params["id"])
         return Response(found.content, media_type="application/jsonl")
 
-    async def all_batches(request: Request) -> Response:
+    async def _all(self, request: Request) -> Response:
         if request.method == "POST":
-            batch = batches.create(await read_json(request))
-            runs.start(batch)
+            batch = self._batches.create(await read_json(request))
+            self._runs.start(batch)
             return JSONResponse(batch.told())
         limit = request.query_params.get("limit", str(_PAGE))
         most = int(limit) if limit.isdecimal() and len(limit) < 4 else _PAGE
-        data = [batch.told() for batch in batches.newest(min(most, _MOST_PAGE))]
+        data = [batch.told() for batch in self._batches.newest(min(most, _MOST_PAGE))]
         return JSONResponse({"object": "list", "data": data, "has_more": False})
 
-    async def batch(request: Request) -> Response:
-        return JSONResponse(batches.get(request.path_params["id"]).told())
+    async def _batch(self, request: Request) -> Response:
+        return JSONResponse(self._batches.get(request.path_params["id"]).told())
 
-    async def cancel(request: Request) -> Response:
-        found = batches.get(request.path_params["id"])
-        batches.cancel(found)
+    async def _cancel(self, request: Request) -> Response:
+        found = self._batches.get(request.path_params["id"])
+        self._batches.cancel(found)
         return JSONResponse(found.told())
-
-    return [
-        Route("/v1/files", upload, methods=["POST"]),
-        Route("/v1/files/{id}", file, methods=["GET", "DELETE"]),
-        Route("/v1/files/{id}/content", content),
-        Route("/v1/batches", all_batches, methods=["GET", "POST"]),
-        Route("/v1/batches/{id}", batch),
-        Route("/v1/batches/{id}/cancel", cancel, methods=["POST"]),
-    ]
 
 
 async def _sent_file(request: Request) -> tuple[str, str, bytes]:

@@ -13,6 +13,7 @@ from stagepost.simulated.asked import Asked, BadRequest
 from stagepost.simulated.delivery import Delivery
 from stagepost.simulated.denial import Denial
 from stagepost.simulated.faults import Way, drawn
+from stagepost.simulated.hold import Hold
 from stagepost.simulated.judge import Judge
 from stagepost.simulated.ledger import Record
 from stagepost.simulated.lending import Book, Lent
@@ -31,6 +32,8 @@ from stagepost.simulated.script import Script
 from stagepost.simulated.shapes import Shapes, wait_headers
 
 JSON: Final = "application/json"
+_STRANGERS: Final = frozenset({"key", "model"})
+"""Reasons of refusals for which no quota is opened, since anybody could open any number."""
 
 
 @dataclass(slots=True)
@@ -62,15 +65,11 @@ class Calls:
             await line.reset()
             return
         denial, why = self._refusal(asked, plan, key)
-        if denial is not None:
-            await self._deny(line, shapes, record, denial, why)
-            return
-        try:
-            lent = self.book.of(asked.model, asked.credential, self.clock.monotonic())
-        except ValueError as error:
-            await self._deny(line, shapes, record, too_many_keys(str(error)), "key")
-            return
-        await self._admitted(asked, plan, shapes, line, record, lent)
+        lent = None if why in _STRANGERS else self._lent(asked)
+        if denial is None and lent is not None:
+            await self._admit(asked, plan, shapes, line, record, lent)
+        else:
+            await self._deny(line, shapes, record, denial or too_many_keys(), why or "key", lent)
 
     async def misunderstand(
         self, path: str, error: BadRequest, shapes: Shapes, line: Line, status: int = 400
@@ -116,27 +115,32 @@ class Calls:
             return wrong_key(), "key"
         return self.refusal_of(asked, plan)
 
-    async def _admitted(
+    def _lent(self, asked: Asked) -> Lent | None:
+        """The quota of a call; None of a model that is not there, or where there are too many."""
+        if asked.model not in self.provider.models:
+            return None
+        return self.book.of(asked.model, asked.credential, self.clock.monotonic())
+
+    async def _admit(
         self, asked: Asked, plan: Plan, shapes: Shapes, line: Line, record: Record, lent: Lent
     ) -> None:
-        may_use, now = self._model.may_use(asked), self.clock.monotonic()
-        refused = lent.quota.admit(may_use, now)
+        may_use = self._model.may_use(asked)
+        refused = lent.quota.admit(may_use, self.clock.monotonic())
         if refused is not None:
             denial = limited(asked.model, lent.quota, refused, may_use)
             await self._deny(line, shapes, record, denial, refused.what, lent)
             return
-        lent.requests.lend(1, now)
-        lent.tokens.lend(may_use, now)
-        self.judge.ledger.begin()
-        used = 0
+        hold = Hold(lent, may_use, self.judge.ledger, self.clock)
+        hold.begin()
         try:
             answer = await self._model.answer(asked, plan)
             headers = self._headers(shapes, lent)
             delivery = Delivery(
-                asked, plan, shapes, line, record, self.judge, self._model, self.clock, headers
+                asked, plan, shapes, line, record, hold, self.judge, self._model, headers
             )
-            used = await delivery.deliver(answer)
+            await delivery.deliver(answer)
         except BadRequest as error:
+            hold.settle(0)
             await self._deny(line, shapes, record, misunderstood(error), "schema", lent)
         except Exception:
             # A caller's own answer has failed, or the ledger's disk.
@@ -144,14 +148,7 @@ class Calls:
                 await self.judge.refuse(record, 500, "own fault")
             raise
         finally:
-            self._settle(lent, may_use, used)
-
-    def _settle(self, lent: Lent, may_use: int, used: int) -> None:
-        now = self.clock.monotonic()
-        self.judge.ledger.end()
-        lent.quota.settle(may_use, used, now)
-        if lent.quota.charge == "actual" or used > may_use:
-            lent.tokens.lend(used - may_use, now)
+            hold.settle(0)
 
     async def _deny(
         self,

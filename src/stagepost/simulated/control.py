@@ -35,62 +35,66 @@ class _Steps(BaseModel):
     replace: bool = False
 
 
-def control_routes(simulation: Simulation) -> list[BaseRoute]:
-    """The routes of one provider."""
+class Control:
+    """The handlers for one provider."""
 
-    async def summary(_request: Request) -> Response:
-        return JSONResponse(simulation.summary())
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
 
-    async def ledger(request: Request) -> Response:
+    def routes(self) -> list[BaseRoute]:
+        """Where they are found."""
+        both = ["GET", "POST"]
+        return [
+            Route("/_sim/summary", _local(self._summary)),
+            Route("/_sim/ledger", _local(self._ledger)),
+            Route("/_sim/repeated", _local(self._repeated)),
+            Route("/_sim/script", _local(self._script), methods=both),
+            Route("/_sim/limits", _local(self._limits), methods=["POST"]),
+            Route("/_sim/faults", _local(self._faults), methods=["POST"]),
+        ]
+
+    async def _summary(self, _request: Request) -> Response:
+        return JSONResponse(self._simulation.summary())
+
+    async def _ledger(self, request: Request) -> Response:
         after = _number(request, "after", 0, 2**53)
         most = _number(request, "limit", _PAGE, _MOST_PAGE)
-        calls = [record.told() for record in simulation.ledger.calls(after, most)]
-        following = calls[-1]["call"] if len(calls) == most else None
+        calls = [record.told() for record in self._simulation.ledger.calls(after, most)]
+        following = calls[-1]["call"] if calls and len(calls) == most else None
         return JSONResponse({"items": calls, "next": following})
 
-    async def repeated(_request: Request) -> Response:
-        ledger = simulation.ledger
-        return JSONResponse(
-            {
-                "byKey": ledger.by_key.often(_MOST_REPEATED),
-                "byContent": ledger.by_content.often(_MOST_REPEATED),
-            }
-        )
+    async def _repeated(self, _request: Request) -> Response:
+        ledger = self._simulation.ledger
+        by_key = ledger.by_key.often(_MOST_REPEATED)
+        by_content = ledger.by_content.often(_MOST_REPEATED)
+        return JSONResponse({"byKey": by_key, "byContent": by_content})
 
-    async def script(request: Request) -> Response:
+    async def _script(self, request: Request) -> Response:
+        script = self._simulation.script
         if request.method == "POST":
             given = _valid(_Steps, await _sent(request))
             if given.replace:
-                simulation.script.clear()
+                script.clear()
             try:
-                simulation.script.add(given.steps)
+                script.add(given.steps)
             except ValueError as error:
                 raise BadRequest(str(error)) from error
         coming = [
             {**step.model_dump(by_alias=True, exclude_none=True), "left": left}
-            for step, left in simulation.script.coming
+            for step, left in script.coming
         ]
         return JSONResponse({"steps": coming})
 
-    async def limits(request: Request) -> Response:
-        simulation.change(_valid(Change, await _sent(request)))
-        return JSONResponse(simulation.summary()["limits"])
+    async def _limits(self, request: Request) -> Response:
+        self._simulation.change(_valid(Change, await _sent(request)))
+        return JSONResponse(self._simulation.summary()["limits"])
 
-    async def faults(request: Request) -> Response:
+    async def _faults(self, request: Request) -> Response:
         try:
-            simulation.set_faults(_RATES.validate_python(await _sent(request)))
+            self._simulation.set_faults(_RATES.validate_python(await _sent(request)))
         except ValueError as error:
             raise BadRequest(_told(error)) from error
-        return JSONResponse(dict(simulation.faults))
-
-    return [
-        Route("/_sim/summary", _local(summary)),
-        Route("/_sim/ledger", _local(ledger)),
-        Route("/_sim/repeated", _local(repeated)),
-        Route("/_sim/script", _local(script), methods=["GET", "POST"]),
-        Route("/_sim/limits", _local(limits), methods=["POST"]),
-        Route("/_sim/faults", _local(faults), methods=["POST"]),
-    ]
+        return JSONResponse(dict(self._simulation.faults))
 
 
 def _local(handler: Handler) -> Handler:

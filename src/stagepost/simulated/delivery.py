@@ -6,10 +6,10 @@ from typing import Final
 
 import orjson
 
-from stagepost.clock import Clock
 from stagepost.simulated.answers import Answer
 from stagepost.simulated.asked import Asked
 from stagepost.simulated.faults import Way
+from stagepost.simulated.hold import Hold
 from stagepost.simulated.judge import Judge
 from stagepost.simulated.ledger import Record
 from stagepost.simulated.line import Line
@@ -37,36 +37,38 @@ class Delivery:
     shapes: Shapes
     line: Line
     record: Record
+    hold: Hold
     judge: Judge
     model: Model
-    clock: Clock
     headers: Mapping[str, str]
     _pace: Pace = field(init=False)
     _told: Told = field(init=False)
 
-    async def deliver(self, answer: Answer) -> int:
-        """Send it; returns the tokens that were used."""
+    async def deliver(self, answer: Answer) -> None:
+        """Send it. Raises OSError where the ledger can't be written."""
         tokens = self.model.input_tokens(self.asked)
         self._pace = self.model.pace(self.asked, self.record.call)
-        made = self.clock.now() // 1000
+        made = self.hold.clock.now() // 1000
         identity = f"{self.asked.digest[:16]}{self.record.call:08x}"
         self._told = Told(identity, made, self.asked.model, tokens, answer.tokens)
         if self.plan.goes(Way.HANG):
-            return await self._hang()
+            await self._hang()
+            return
         if self.plan.goes(Way.SLOW):
             late = _SLOW if self.plan.wait is None else self.plan.wait
             await self.line.wait(late / self.model.provider.speed)
         await self.line.wait(self._pace.first())
         if self.asked.stream:
-            return await self._stream(answer)
-        await self.line.wait(self._pace.rest(answer.tokens - 1))
-        return await self._whole(answer)
+            await self._stream(answer)
+        else:
+            await self.line.wait(self._pace.rest(answer.tokens - 1))
+            await self._whole(answer)
 
-    async def _whole(self, answer: Answer) -> int:
+    async def _whole(self, answer: Answer) -> None:
         usage = not self.plan.goes(Way.NO_USAGE)
         body = orjson.dumps(self.shapes.whole(self._told, answer, usage=usage))
         lost = self.plan.goes(Way.RESET_AFTER)
-        used = await self._bill(answer.tokens, whole=not (lost or self._broken))
+        await self._bill(answer.tokens, whole=not (lost or self._broken))
         if lost:
             await self.line.reset()
         elif self._broken:
@@ -76,35 +78,33 @@ class Delivery:
             await self._break()
         else:
             await self.line.whole(200, self.headers, _JSON, body)
-        return used
 
-    async def _stream(self, answer: Answer) -> int:
+    async def _stream(self, answer: Answer) -> None:
         if self.plan.goes(Way.RESET_AFTER):
-            used = await self._bill(answer.tokens, whole=False)
+            await self._bill(answer.tokens, whole=False)
             await self.line.reset()
-            return used
+            return
         await self.line.start(200, self.headers, _STREAM)
         await self.line.piece(self.shapes.opening(self._told, answer))
         pieces = len(answer.pieces)
         wanted = pieces // 2 if self._broken else pieces
         sent = await self._pieces(answer, wanted)
         if sent < wanted or self._broken:
-            used = await self._bill(sent, whole=False)
+            await self._bill(sent, whole=False)
             await self._break()
-            return used
-        used = await self._bill(answer.tokens, whole=True)
+            return
+        await self._bill(answer.tokens, whole=True)
         usage = self.asked.tells_usage and not self.plan.goes(Way.NO_USAGE)
         await self.line.end(self.shapes.closing(self._told, answer, usage=usage))
-        return used
 
     async def _pieces(self, answer: Answer, most: int) -> int:
         """Send so many tokens, each in its time; returns how many went out."""
-        due = self.clock.monotonic()
+        due = self.hold.clock.monotonic()
         for number, (text, wait) in enumerate(
             zip(answer.pieces[:most], self._pace.between(), strict=False)
         ):
             due += wait if number else 0.0
-            late = due - self.clock.monotonic()
+            late = due - self.hold.clock.monotonic()
             if self.line.gone.is_set() or (late > _EVEN and await self.line.wait(late)):
                 return number
             await self.line.piece(self.shapes.piece(self._told, text))
@@ -122,7 +122,7 @@ class Delivery:
             await self.line.wait(_EVEN)
         await self.line.cut()
 
-    async def _hang(self) -> int:
+    async def _hang(self) -> None:
         media_type = _STREAM if self.asked.stream else _JSON
         await self.line.start(200, self.headers, media_type)
         pulse = self.shapes.keep_alive if self.asked.stream else b"\n"
@@ -132,10 +132,9 @@ class Delivery:
                 break
         await self.judge.refuse(self.record, None, Way.HANG)
         await self.line.cut()
-        return 0
 
-    async def _bill(self, output: int, *, whole: bool) -> int:
+    async def _bill(self, output: int, *, whole: bool) -> None:
         tokens = (self._told.input_tokens, output)
         whole = whole and not self.line.gone.is_set()
         await self.judge.bill(self.record, tokens, whole=whole)
-        return sum(tokens)
+        self.hold.settle(sum(tokens))

@@ -85,13 +85,11 @@ class Book:
         """How long a minute of the provider takes, in seconds."""
         return MINUTE / self.speed
 
-    def of(self, model: str, credential: str, now: float) -> Lent:
-        """The quota of a model for a key. Raises ValueError where there are too many."""
+    def of(self, model: str, credential: str, now: float) -> Lent | None:
+        """The quota of a model for a key; None where there are too many."""
         found = self._lent.get((model, credential))
-        if found is not None:
+        if found is not None or len(self._lent) >= MOST_KEYS:
             return found
-        if len(self._lent) >= MOST_KEYS:
-            raise ValueError(f"This provider knows at most {MOST_KEYS} keys.")
         found = self._open(self._of_model.get(model, self.lending), now)
         self._lent[model, credential] = found
         return found
@@ -128,11 +126,12 @@ class Book:
             lending.charge,
         )
         # A window's minutes are those of the clock; a bucket's begin with its first call.
-        begun = now // self.minute * self.minute if lending.kind is Kind.WINDOW else now
+        window = lending.kind is Kind.WINDOW
+        begun = now // self.minute * self.minute if window else now
         return Lent(
             quota,
-            Shares(self.minute, begun, lending.requests),
-            Shares(self.minute, begun, lending.tokens),
+            Shares(self.minute, begun, lending.requests, window),
+            Shares(self.minute, begun, lending.tokens, window),
         )
 
     def _meter(self, units: int | None, lending: Lending) -> Meter | None:

@@ -1,11 +1,12 @@
 """How the product, or any client, is pointed at a simulated provider. Pure."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from stagepost.simulated.simulation import Simulation
 
-_MOST_ALIASES = 2
-_ALIASES = ("best", "fast")
+_MOST_ALIASES: Final = 2
+_ALIASES: Final = ("best", "fast")
 
 
 def models_toml(simulation: Simulation) -> str:

@@ -1,6 +1,7 @@
 """What a simulated provider is like: all its settings, as one value."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from stagepost.simulated.shapes import RetryAfter
 from stagepost.simulated.timing import Timing
 
 MODELS: Final = ("sim-large", "sim-small", "sim-embedding")
+_NAME: Final = re.compile(r"[^\s\"'\\\x00-\x1f\x7f]{1,200}")
 _FASTEST: Final = 1_000.0
 
 
@@ -53,6 +55,9 @@ class SimulatedProvider:
             raise ValueError(f"speed is {self.speed}; give a number above 0, at most 1000.")
         if not self.models or len(self.models) > 100:
             raise ValueError("A provider has from 1 to 100 models.")
+        for name in self.models:
+            if not _NAME.fullmatch(name):
+                raise ValueError(f'"{name}" is no name of a model: no spaces, quotes, backslashes.')
         if not 1 <= self.length <= 100_000:
             raise ValueError(f"length is {self.length}; give tokens from 1 to 100000.")
         if not 1 <= self.context <= 100_000_000:

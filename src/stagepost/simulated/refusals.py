@@ -4,6 +4,7 @@ import math
 
 from stagepost.simulated.asked import BadRequest
 from stagepost.simulated.denial import Denial
+from stagepost.simulated.lending import MOST_KEYS
 from stagepost.simulated.quota import Quota, Refused, go_duration
 
 
@@ -57,6 +58,7 @@ def wrong_key() -> Denial:
     return Denial(401, "Incorrect API key provided.", code="invalid_api_key", bare=True)
 
 
-def too_many_keys(message: str) -> Denial:
+def too_many_keys() -> Denial:
     """The provider keeps no more quotas."""
+    message = f"This provider knows at most {MOST_KEYS} keys and models."
     return Denial(401, message, code="invalid_api_key", bare=True)

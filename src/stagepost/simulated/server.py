@@ -11,9 +11,9 @@ import uvicorn
 
 from stagepost.clock import SystemClock
 from stagepost.simulated.app import create_app
-from stagepost.simulated.batch_routes import batch_routes
+from stagepost.simulated.batch_routes import BatchRoutes
 from stagepost.simulated.batch_runs import BatchRuns
-from stagepost.simulated.control import control_routes
+from stagepost.simulated.control import Control
 from stagepost.simulated.provider import SimulatedProvider
 from stagepost.simulated.simulation import Simulation
 from stagepost.web.server import bounded_config
@@ -49,7 +49,8 @@ async def serve(
 @asynccontextmanager
 async def _serving(simulation: Simulation, listener: socket.socket) -> AsyncIterator[None]:
     runs = BatchRuns(simulation.batches, simulation.calls)
-    app = create_app(simulation.calls, *batch_routes(runs), *control_routes(simulation))
+    more = [*BatchRoutes(runs).routes(), *Control(simulation).routes()]
+    app = create_app(simulation.calls, *more)
     config = bounded_config(app, HOST, 0)
     config.timeout_graceful_shutdown = 5
     server = _Server(config)

@@ -20,6 +20,8 @@ class Shares:
     minute: float
     begun: float
     limit: int | None
+    at_once: bool = False
+    """Whether a minute's worth is lent at its begin, so that it counts whole before its end."""
     _lent: dict[int, float] = field(default_factory=dict, init=False)
     _changes: deque[tuple[float, int | None]] = field(init=False)
 
@@ -41,21 +43,30 @@ class Shares:
             self._changes.append((now, limit))
 
     def told(self, now: float) -> Sequence[Mapping[str, float | int | None]]:
-        """Each minute: its number, what was lent, what could have been, and the share of it."""
-        return [
-            {
-                "minute": number,
-                "lent": round(self._lent[number], 3),
-                "limit": could and round(could, 3),
-                "share": round(self._lent[number] / could, 4) if could else None,
-            }
-            for number in sorted(self._lent)
-            for could in [self._could(number, now)]
-        ]
+        """Each minute: its number, what was lent, what could have been, and the share of it.
+
+        Idle minutes between others are told as well.
+        """
+        if not self._lent:
+            return []
+        last = max(self._lent)
+        first = max(min(self._lent), last - MOST_MINUTES + 1)
+        return [self._minute(number, now) for number in range(first, last + 1)]
+
+    def _minute(self, number: int, now: float) -> Mapping[str, float | int | None]:
+        lent, could = self._lent.get(number, 0.0), self._could(number, now)
+        return {
+            "minute": number,
+            "lent": round(lent, 3),
+            "limit": could and round(could, 3),
+            "share": round(lent / could, 4) if could else None,
+        }
 
     def _could(self, number: int, now: float) -> float | None:
         start = self.begun + number * self.minute
-        end = min(start + self.minute, max(now, start))
+        end = start + self.minute
+        if not self.at_once:
+            end = min(end, max(now, start))
         found = 0.0
         ends = [*[at for at, _ in self._changes][1:], end]
         for (at, limit), until in zip(self._changes, ends, strict=True):
