@@ -58,13 +58,17 @@ class Account:
         """Whether this reservation was granted, and has not ended."""
         return key in self.holds or key in self.open
 
-    def ahead(self, mark: Mark, *, now: int | None = None) -> int:
-        """Units of those before a place; with `now` only those that keep room at that instant."""
+    def ahead(self, mark: Mark, *, now: int | None = None, by: int | None = None) -> int:
+        """Units of those before a place.
+
+        With `now` only those that keep room at that instant, with `by` those that will by then.
+        """
         return sum(
             ticket.units
             for key, ticket in self.tickets.items()
             if (ticket.since, key) < mark
             and (now is None or ticket.counts_from <= now <= ticket.counts_until)
+            and (by is None or ticket.counts_from <= by)
         )
 
     def fits_at(self, limit: Limit, units: int, ahead: int) -> int:
