@@ -101,3 +101,25 @@ def test_those_who_wait_for_the_same_limits_come_in_their_order() -> None:
     order = sorted(line.granted, key=line.granted.__getitem__)
     assert order == sorted(order)
     assert len(order) == 40
+
+
+def test_an_end_wakes_those_who_go_now_and_not_the_whole_line() -> None:
+    line, calls = Line(), [Charge(TOKENS, 50), Charge(CALLS, 1)]
+    for n in range(100):
+        line.ask(f"a{n:03}", calls, patience=600_000)
+        line.now += 60
+    assert len(line.granted) == 4
+    ended = Reservation("a000", calls)
+    decision.release(line.books, ended, line.now)
+    assert decision.ready(line.books, [ended]) == {"a004"}
+    assert decision.ready(line.books, [Reservation("else", [Charge(share_of("z"), 1)])]) == set()
+
+
+def test_an_end_that_frees_nothing_that_anybody_needs_wakes_nobody() -> None:
+    line = Line()
+    for n in range(20):
+        line.ask(f"a{n:02}", [Charge(TOKENS, 3_000), Charge(CALLS, 1)], patience=600_000)
+    ended = Reservation("a00", [Charge(TOKENS, 3_000), Charge(CALLS, 1)])
+    line.now += 1_000
+    decision.release(line.books, ended, line.now, {TOKENS.name: 10})
+    assert decision.ready(line.books, [ended]) == set()

@@ -15,6 +15,7 @@ _REMEMBERED: Final = 60_000  # ms, at least, for which its place is
 _STEP: Final = 1_000  # ms between two looks at what nobody can foretell
 _LONGEST: Final = 24 * 3_600_000
 _ROUNDS: Final = 12
+_READY: Final = 20
 
 
 class Asked(NamedTuple):
@@ -152,6 +153,21 @@ def call_next(accounts: Accounts, reservations: Iterable[Reservation]) -> list[s
     """Whom to call now that these reservations have been dealt with; ids."""
     limits = {charge.limit.name: charge.limit for each in reservations for charge in each.charges}
     return [key for name, limit in limits.items() for key in accounts[name].call_next(limit)]
+
+
+def ready(accounts: Accounts, freed: Sequence[Reservation]) -> set[str]:
+    """Who waits in place and goes now that these have freed what they held; ids.
+
+    Some more may be named than can go; who is not named looks again before long.
+    """
+    limits = {charge.limit.name: charge.limit for each in freed for charge in each.charges}
+    most = _READY + len(freed)
+    fitting = {name: set(accounts[name].ready(limit, most)) for name, limit in limits.items()}
+    return {
+        key
+        for key in set().union(*fitting.values())
+        if all(key in fits or key not in accounts[name].tickets for name, fits in fitting.items())
+    }
 
 
 def leave(accounts: Accounts, reservation: Reservation) -> None:
