@@ -272,6 +272,8 @@ def test_after_a_refusal_the_pace_falls_once_a_window_and_recovers() -> None:
 def test_a_limit_that_is_told_lower_holds_and_a_higher_one_up_to_ours() -> None:
     desk = Desk(lent())
     assert desk.fill(10, 60) == pytest.approx(5_940, abs=40)
+    desk.heed(most=6_000)
+    desk.now += 100
     desk.heed(most=600)
     assert desk.account.state(desk.limit).most == 600
     assert desk.fill(10, 60) == pytest.approx(594, abs=30)
@@ -279,6 +281,14 @@ def test_a_limit_that_is_told_lower_holds_and_a_higher_one_up_to_ours() -> None:
     assert desk.account.state(desk.limit).most == 6_000
     desk.fill(10, 60)
     assert desk.fill(10, 60) == pytest.approx(5_940, abs=40)
+
+
+def test_what_went_out_before_anything_was_told_counts_against_what_is_told() -> None:
+    desk = Desk(lent())
+    desk.fill(10, 30)
+    desk.heed(most=600)
+    # Only the last 600 fit into a minute.
+    assert desk.ask(10).wait == pytest.approx(54.5, abs=1.5)
 
 
 def test_a_limit_of_which_nothing_was_known_rises_with_what_is_told() -> None:

@@ -12,7 +12,7 @@ from limiters.worlds import START, World, postgres, standing, wanting
 from stagepost.clock import SystemClock
 from stagepost.errors import LimiterUnavailable, QueueFull, StoreRefused
 from stagepost.limit import Limit
-from stagepost.limiters.postgres import PostgresLimiter, desk
+from stagepost.limiters.postgres import PostgresLimiter, desk, schema
 from support.postgres import Server, server
 from support.postgres_proxy import Fault, a_proxy
 from support.waiting import PATIENCE, until
@@ -202,3 +202,14 @@ async def test_many_starts_at_once_make_the_tables_once(postgres_server: Server)
     for limiter in limiters:
         await limiter.ping()
         await limiter.close()
+
+
+@pytest.mark.parametrize("ids", [{"a"}, {f"task-{n}/0" for n in range(100)}])
+def test_who_is_rung_is_understood(ids: set[str]) -> None:
+    assert schema.ids_in(schema.said_to(ids)) == ids
+
+
+def test_too_many_to_be_named_are_all_rung() -> None:
+    many = {f"{n:0100}" for n in range(100)}
+    assert schema.said_to(many) == schema.EVERYBODY
+    assert schema.ids_in(schema.EVERYBODY) is None

@@ -58,13 +58,17 @@ class Account:
         """Whether this reservation was granted, and has not ended."""
         return key in self.holds or key in self.open
 
-    def ahead(self, mark: Mark, *, now: int | None = None) -> int:
-        """Units of those before a place; with `now` only those that keep room at that instant."""
+    def ahead(self, mark: Mark, *, now: int | None = None, by: int | None = None) -> int:
+        """Units of those before a place.
+
+        With `now` only those that keep room at that instant, with `by` those that will by then.
+        """
         return sum(
             ticket.units
             for key, ticket in self.tickets.items()
             if (ticket.since, key) < mark
             and (now is None or ticket.counts_from <= now <= ticket.counts_until)
+            and (by is None or ticket.counts_from <= by)
         )
 
     def fits_at(self, limit: Limit, units: int, ahead: int) -> int:
@@ -163,6 +167,20 @@ class Account:
         if key in self.tickets or len(self.tickets) < MOST_WAITING:
             self.tickets[key] = ticket
 
+    def ready(self, limit: Limit, most: int) -> list[str]:
+        """Those first in line that stand there and fit now, so many of them at most."""
+        found: list[str] = []
+        ahead = 0
+        for key, ticket in self._in_line():
+            if ticket.away and not ticket.counts_from <= self.moment <= ticket.counts_until:
+                continue
+            if len(found) >= most or self.fits_at(limit, ticket.units, ahead) > self.moment:
+                break
+            ahead += ticket.units
+            if not ticket.away:
+                found.append(key)
+        return found
+
     def call_next(self, limit: Limit) -> list[str]:
         """Call those first in line that are away though they fit now; room is kept for them."""
         called: list[str] = []
@@ -170,8 +188,7 @@ class Account:
         if limit.at_once is None or not self.tickets or self._held >= limit.at_once:
             # A rate alone frees nothing before the time that they were told.
             return called
-        in_line = sorted(self.tickets.items(), key=lambda item: (item[1].since, item[0]))
-        for key, ticket in in_line:
+        for key, ticket in self._in_line():
             if self.fits_at(limit, ticket.units, ahead) > self.moment:
                 break
             ahead += ticket.units
@@ -197,6 +214,9 @@ class Account:
             pace=bucket.factor,
             paused=max(0, bucket.paused_until - self.moment) / 1000,
         )
+
+    def _in_line(self) -> list[tuple[str, Ticket]]:
+        return sorted(self.tickets.items(), key=lambda item: (item[1].since, item[0]))
 
     @property
     def _held(self) -> int:

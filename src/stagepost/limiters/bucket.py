@@ -44,6 +44,7 @@ class Bucket:
     parts: list[Part] = field(default_factory=list)
     told: int | None = None
     """The provider's limit, by its own word."""
+    told_at: int = 0
     factor: float = 1.0
     slowed_at: int | None = None
     paused_until: int = 0
@@ -108,6 +109,7 @@ class Bucket:
             before = self.most(limit)
             self.told = max(1, notice.most)
             self._rescale(self.most(limit) / before)
+            self.told_at = moment
         if notice.left is not None and self.credit is not None:
             self.credit = min(self.credit, float(max(0, notice.left)))
         if notice.slower:
@@ -120,6 +122,7 @@ class Bucket:
         self.parts = [(last + by, out, back) for last, out, back in self.parts]
         self.at += by
         self.paused_until += by
+        self.told_at += by
         self.refill.shift(by)
         if self.slowed_at is not None:
             self.slowed_at += by
@@ -170,12 +173,16 @@ class Bucket:
             self.parts.append((last, out, back))
 
     def _rescale(self, ratio: float) -> None:
-        # What went out under a higher limit fills as much of the lower one.
-        if ratio < 1:
-            self.parts = [
-                (last, round(out * ratio, 3), round(back * ratio, 3))
-                for last, out, back in self.parts
-            ]
+        if ratio >= 1:
+            return
+        # What went out while the higher limit was told fills as much of the lower one. What has
+        # gone out since may have met the lower one.
+        self.parts = [
+            (last, round(out * ratio, 3), round(back * ratio, 3))
+            if last < self.told_at
+            else (last, out, back)
+            for last, out, back in self.parts
+        ]
 
     def _slow_down(self, limit: Limit, moment: int) -> None:
         if self.slowed_at is None or moment - self.slowed_at >= length(limit):
@@ -199,6 +206,7 @@ class Bucket:
             "largest": round(self.largest, 3),
             "parts": self.parts,
             "told": self.told,
+            "toldAt": self.told_at,
             "factor": self.factor,
             "slowedAt": self.slowed_at,
             "pausedUntil": self.paused_until,
@@ -214,6 +222,7 @@ class Bucket:
             largest=kept["largest"],
             parts=[(last, out, back) for last, out, back in kept["parts"]],
             told=kept["told"],
+            told_at=kept["toldAt"],
             factor=kept["factor"],
             slowed_at=kept["slowedAt"],
             paused_until=kept["pausedUntil"],

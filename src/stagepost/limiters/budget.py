@@ -49,7 +49,8 @@ class Budget:
         if self.spent + need <= most:
             return 0
         turns = end_of(_calendar(limit), max(self.since, self.wall)) - self.wall
-        if self.spent - open_units + need <= most:
+        if self.spent - open_units + units <= most:
+            # Those before it may use less than they reserve, too.
             return min(soon, turns)
         return turns
 

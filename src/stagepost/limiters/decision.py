@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from stagepost.limiter import Notice, Reservation, Verdict
+from stagepost.limit import Limit
+from stagepost.limiter import Charge, Notice, Reservation, Verdict
 from stagepost.limiters.account import Account
 from stagepost.limiters.budget import NEVER
 from stagepost.limiters.entries import Mark, Ticket
@@ -13,6 +14,8 @@ _GRACE: Final = 3_000  # ms for which room is kept for one that was told to come
 _REMEMBERED: Final = 60_000  # ms, at least, for which its place is
 _STEP: Final = 1_000  # ms between two looks at what nobody can foretell
 _LONGEST: Final = 24 * 3_600_000
+_ROUNDS: Final = 12
+_READY: Final = 20
 
 
 class Asked(NamedTuple):
@@ -28,6 +31,21 @@ class Decision(NamedTuple):
 
     verdict: Verdict
     again: int = 0
+
+
+class Place(NamedTuple):
+    """Where one that has to wait stands now, and when it will likely go."""
+
+    mark: Mark
+    now: int
+    likely: int
+
+
+class Blocked(NamedTuple):
+    """The instant at which a limit lets a reservation go."""
+
+    at: int
+    limit: Limit
 
 
 GRANTED: Final = Decision(Verdict(granted=True))
@@ -48,24 +66,25 @@ def decide(accounts: Accounts, asked: Asked, now: int, wall: int | None = None) 
         # Its answer was lost on the way.
         return GRANTED
     mark = _mark(accounts, reservation, now)
-    at = max(
+    fits = [
         account.fits_at(charge.limit, charge.units, account.ahead(mark, now=now))
         for account, charge in parts
-    )
-    if at <= now:
+    ]
+    if max(fits) <= now:
         for account, charge in parts:
             account.take(charge.limit, charge.units, reservation.held_as, asked.holder)
         leave(accounts, reservation)
         return GRANTED
-    return _told_to_wait(accounts, asked, mark, now, at)
+    return _told_to_wait(accounts, asked, mark, now, fits)
 
 
-def _told_to_wait(accounts: Accounts, asked: Asked, mark: Mark, now: int, soonest: int) -> Decision:
+def _told_to_wait(
+    accounts: Accounts, asked: Asked, mark: Mark, now: int, fits: Sequence[int]
+) -> Decision:
     charges = asked.reservation.charges
     likely, name = max(
-        (account.fits_at(charge.limit, charge.units, account.ahead(mark)), charge.limit.name)
-        for charge in charges
-        for account in (accounts[charge.limit.name],)
+        (_likely(accounts[charge.limit.name], charge, mark, at), charge.limit.name)
+        for charge, at in zip(charges, fits, strict=True)
     )
     if likely >= NEVER:
         leave(accounts, asked.reservation)
@@ -74,24 +93,51 @@ def _told_to_wait(accounts: Accounts, asked: Asked, mark: Mark, now: int, soones
     turns = any(charge.limit.name == name and charge.limit.calendar for charge in charges)
     wait = likely - now if turns else min(likely - now, _LONGEST)
     likely = min(likely, now + _LONGEST)
-    for charge in charges:
+    line = Place(mark, now, likely)
+    blocked = [Blocked(at, each.limit) for at, each in zip(fits, charges, strict=True)]
+    for n, charge in enumerate(charges):
         account = accounts[charge.limit.name]
-        before = account.tickets.get(asked.reservation.id)
-        ticket = _ticket(asked, mark, charge.units, now, likely)
-        if before is not None and before.counts_from <= now:
-            # It came back in vain: from now on nobody passes it, or it might go on so for ever.
-            ticket = ticket._replace(counts_from=now)
-        account.queue(asked.reservation.id, ticket)
+        others = blocked[:n] + blocked[n + 1 :]
+        account.queue(asked.reservation.id, _ticket(account, asked, charge, line, others))
     verdict = Verdict(granted=False, wait=wait / 1000, limit=name)
-    return Decision(verdict, min(soonest - now, _STEP))
+    return Decision(verdict, min(max(fits) - now, _STEP))
 
 
-def _ticket(asked: Asked, mark: Mark, units: int, now: int, likely: int) -> Ticket:
+def _likely(account: Account, charge: Charge, mark: Mark, soonest: int) -> int:
+    if not charge.limit.for_calls:
+        return account.fits_at(charge.limit, charge.units, account.ahead(mark))
+    # Only those go before it that need room by then.
+    at = soonest
+    for _ in range(_ROUNDS):
+        later = account.fits_at(charge.limit, charge.units, account.ahead(mark, by=at))
+        if later <= at:
+            return at
+        at = later
+    # The line has no gap that could be found so soon.
+    return account.fits_at(charge.limit, charge.units, account.ahead(mark))
+
+
+def _ticket(
+    account: Account, asked: Asked, charge: Charge, line: Place, others: Sequence[Blocked]
+) -> Ticket:
+    now, likely = line.now, line.likely
     remembered = likely + max(_REMEMBERED, likely - now)
+    ticket = Ticket(line.mark[0], charge.units, likely, likely + _GRACE, remembered, away=True)
     if likely - now <= asked.patience:
         # It stands in line: room is kept for it as long as it does.
-        return Ticket(mark[0], units, now, now + asked.patience + _STEP, remembered)
-    return Ticket(mark[0], units, likely, likely + _GRACE, remembered, away=True)
+        until = now + asked.patience + _STEP
+        ticket = ticket._replace(counts_from=now, counts_until=until, away=False)
+    at, other = max(others, key=lambda each: each.at, default=Blocked(now, charge.limit))
+    if charge.limit.for_calls and not ticket.away:
+        # Until the other limits let it go it needs no room here: a tenant that waits for its own
+        # share holds nobody else up.
+        ticket = ticket._replace(counts_from=max(now, at))
+    waits_for_money = other.calendar is not None and at > now
+    before = account.tickets.get(asked.reservation.id)
+    if before is not None and before.counts_from <= now and not waits_for_money:
+        # It came back in vain: from now on nobody passes it, or it might go on so for ever.
+        ticket = ticket._replace(counts_from=now)
+    return ticket
 
 
 def _mark(accounts: Accounts, reservation: Reservation, now: int) -> Mark:
@@ -107,6 +153,21 @@ def call_next(accounts: Accounts, reservations: Iterable[Reservation]) -> list[s
     """Whom to call now that these reservations have been dealt with; ids."""
     limits = {charge.limit.name: charge.limit for each in reservations for charge in each.charges}
     return [key for name, limit in limits.items() for key in accounts[name].call_next(limit)]
+
+
+def ready(accounts: Accounts, freed: Sequence[Reservation]) -> set[str]:
+    """Who waits in place and goes now that these have freed what they held; ids.
+
+    Some more may be named than can go; who is not named looks again before long.
+    """
+    limits = {charge.limit.name: charge.limit for each in freed for charge in each.charges}
+    most = _READY + len(freed)
+    fitting = {name: set(accounts[name].ready(limit, most)) for name, limit in limits.items()}
+    return {
+        key
+        for key in set().union(*fitting.values())
+        if all(key in fits or key not in accounts[name].tickets for name, fits in fitting.items())
+    }
 
 
 def leave(accounts: Accounts, reservation: Reservation) -> None:

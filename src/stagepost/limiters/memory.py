@@ -43,7 +43,7 @@ class MemoryLimiter:
                 return decision.decide(self._accounts, asked, self._now(), self._clock.now())
 
         try:
-            return await self._bells.patiently(ask, self._clock, patience)
+            return await self._bells.patiently(reservation.id, ask, self._clock, patience)
         except asyncio.CancelledError:
             # Nothing is granted and then cancelled: nobody waits between the two.
             with self._lock:
@@ -91,7 +91,8 @@ class MemoryLimiter:
             for charge in reservation.charges:
                 self._caught_up(charge.limit)
             called = decision.call_next(self._accounts, [reservation])
-        self._bells.ring()
+            ready = decision.ready(self._accounts, [reservation])
+        self._bells.ring(ready)
         self._calls.put(called)
 
     def _state(self, limit: Limit) -> LimitState:

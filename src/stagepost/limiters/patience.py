@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from stagepost.clock import Clock
@@ -13,27 +13,31 @@ _MOST_CALLED: Final = 10_000
 
 
 class Bells:
-    """Wakes whoever waits in place, in whichever event loop and thread."""
+    """Wakes who waits in place, in whichever event loop and thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
+        self._waiting: dict[asyncio.Event, tuple[str, asyncio.AbstractEventLoop]] = {}
 
-    def ring(self) -> None:
-        """Everybody looks again."""
+    def ring(self, ids: Collection[str] | None = None) -> None:
+        """Those who wait for these reservations look again; everybody, if none are named."""
         with self._lock:
             waiting = list(self._waiting.items())
-        for event, loop in waiting:
-            if not loop.is_closed():
+        for event, (reservation, loop) in waiting:
+            if (ids is None or reservation in ids) and not loop.is_closed():
                 loop.call_soon_threadsafe(event.set)
 
     async def patiently(
-        self, ask: Callable[[float], Awaitable[Decision]], clock: Clock, patience: float
+        self,
+        reservation: str,
+        ask: Callable[[float], Awaitable[Decision]],
+        clock: Clock,
+        patience: float,
     ) -> Verdict:
         """Ask until it is granted or will take longer than what is left of the patience."""
         event = asyncio.Event()
         with self._lock:
-            self._waiting[event] = asyncio.get_running_loop()
+            self._waiting[event] = (reservation, asyncio.get_running_loop())
         try:
             until = clock.monotonic() + patience
             while True:

@@ -79,7 +79,7 @@ class PostgresLimiter:
             return await self._at_home(lambda: self._desk.ask(reservation, int(left * 1000)))
 
         try:
-            return await self._bells.patiently(ask, self._clock, patience)
+            return await self._bells.patiently(reservation.id, ask, self._clock, patience)
         except asyncio.CancelledError:
             self._call_home(self._desk.withdraw, reservation)
             raise
@@ -193,10 +193,14 @@ class PostgresLimiter:
                     await answered(connection, self._desk.answer(connection))
 
     async def _begin(self, connection: Connection) -> None:
-        await connection.add_listener(self._channel, lambda *_: self._bells.ring())
+        await connection.add_listener(self._channel, self._rung)
         await self._renew(connection)
         # What was rung since the last connection was not heard.
         self._bells.ring()
+
+    def _rung(self, *heard: Any) -> None:
+        # (connection, process, channel, what was said)
+        self._bells.ring(schema.ids_in(heard[-1]))
 
     async def _renew(self, connection: Connection) -> None:
         lease = int(self._lease * 1000)
@@ -208,4 +212,4 @@ class PostgresLimiter:
 
     async def _leave(self, connection: Connection) -> None:
         await connection.execute(schema.LEAVE, self._holder)
-        await connection.execute(schema.RING, self._channel)
+        await connection.execute(schema.RING, self._channel, schema.EVERYBODY)

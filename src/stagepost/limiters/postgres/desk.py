@@ -48,11 +48,18 @@ class Batch:
     notices: list[Notice] = field(default_factory=list)
 
     @property
-    def reservations(self) -> list[Reservation]:
-        """All that it is about; the limits of questions are the newest."""
+    def freed(self) -> list[Reservation]:
+        """Those that free something, or a place in line."""
         return [
             *(ending.reservation for ending in self.ended.values()),
             *(reservation for reservation, _ in self.unused.values()),
+        ]
+
+    @property
+    def reservations(self) -> list[Reservation]:
+        """All that it is about; the limits of questions are the newest."""
+        return [
+            *self.freed,
             *(question.asked.reservation for question in self.questions),
         ]
 
@@ -197,15 +204,14 @@ class Desk:
             now, living = await connection.fetchrow(schema.MOMENT, self._half_lease)
             decisions = _decided(batch, accounts, now, {*living, self._holder})
             called = decision.call_next(accounts, batch.reservations)
+            ready = decision.ready(accounts, batch.freed)
             texts = [accounts[name].dump() for name in names]
-            freed = bool(batch.ended or batch.unused)
-            durable = (
-                freed or bool(batch.notices) or any(each.verdict.granted for each in decisions)
-            )
+            granted = any(each.verdict.granted for each in decisions)
+            durable = granted or bool(batch.freed or batch.notices)
             keep = schema.KEEP if durable else schema.KEEP_LIGHTLY
             await connection.execute(keep, names, texts)
-            if freed and _somebody_waits(accounts, names):
-                await connection.execute(schema.RING, self._channel)
+            if ready:
+                await connection.execute(schema.RING, self._channel, schema.said_to(ready))
         self._call(called)
         for question, answer in zip(batch.questions, decisions, strict=True):
             self._tell(question, answer, now)
@@ -254,7 +260,3 @@ def _decided(
         else:
             decision.release(accounts, ending.reservation, now, ending.used)
     return [decision.decide(accounts, question.asked, now) for question in batch.questions]
-
-
-def _somebody_waits(accounts: dict[str, Account], names: list[str]) -> bool:
-    return any(accounts[name].tickets for name in names)

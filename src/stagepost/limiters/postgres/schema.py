@@ -1,6 +1,9 @@
 """The limiter's tables, which may lie in another database than the store's, and its statements."""
 
+from collections.abc import Collection
 from typing import Final
+
+import orjson
 
 _LOCK: Final = 0x53544C4D
 """The advisory lock of whoever makes the tables ("STLM"), or renews a holder."""
@@ -67,4 +70,20 @@ ON CONFLICT (holder) DO UPDATE
 
 LEAVE: Final = "DELETE FROM limiter_holders WHERE holder = $1"
 
-RING: Final = "SELECT pg_notify($1, '')"
+RING: Final = "SELECT pg_notify($1, $2)"
+
+EVERYBODY: Final = ""
+"""What is said where all who wait in place look again."""
+
+_MOST_SAID: Final = 7_000  # bytes; PostgreSQL takes a little more
+
+
+def said_to(ids: Collection[str]) -> str:
+    """What is said where these reservations look again."""
+    text = orjson.dumps(sorted(ids)).decode()
+    return text if len(text.encode()) <= _MOST_SAID else EVERYBODY
+
+
+def ids_in(said: str) -> Collection[str] | None:
+    """Whom it means; None for everybody, and for what an older release says."""
+    return None if said == EVERYBODY else set(orjson.loads(said))
