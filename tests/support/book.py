@@ -6,11 +6,12 @@ A worker sends a call only where the ledger has no answer for it, as the engine 
 from dataclasses import dataclass, field
 from datetime import date
 
-from stagepost.calls import CallEnd, CallKey, CallState, Spent, UsageQuery, replays
+from stagepost.calls import CallEnd, CallKey, CallState, replays
 from stagepost.errors import Conflict
 from stagepost.outcome import Drained
 from stagepost.records import Claimed
 from stagepost.retention import Erasure
+from stagepost.spending import Spent, UsageQuery
 from stagepost.task import Status
 from support.calls import new_call, refused_call, rejected, result
 from support.tasks import failed, succeeded

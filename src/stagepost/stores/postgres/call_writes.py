@@ -10,21 +10,17 @@ from typing import Any, Final, NamedTuple
 from stagepost.calls import CallEnd, NewCall, lies_under
 from stagepost.errors import StagepostError
 from stagepost.records import Resume
+from stagepost.stores.call_rows import BEGUN, ENDED, absent, begun_values, end_values
 from stagepost.stores.calls import (
     ADD,
     ADDED,
     ANSWER,
-    BEGUN,
     DAY_KEY,
     DELTAS,
-    ENDED,
     NOTED,
     REQUEST,
     USAGE_KEY,
     USAGE_SUMS,
-    absent,
-    begun_values,
-    end_values,
     lost,
 )
 from stagepost.stores.postgres.fenced import sound

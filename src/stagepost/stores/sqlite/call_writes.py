@@ -7,21 +7,8 @@ from typing import Final
 from stagepost.calls import Body, CallEnd, CallState, NewCall, lies_under
 from stagepost.errors import Conflict, NotFound, StagepostError
 from stagepost.records import Resume
-from stagepost.stores.calls import (
-    ADD,
-    ADDED,
-    ANSWER,
-    BEGUN,
-    DAY_KEY,
-    DELTAS,
-    ENDED,
-    NOTED,
-    REQUEST,
-    absent,
-    begun_values,
-    end_values,
-    lost,
-)
+from stagepost.stores.call_rows import BEGUN, ENDED, absent, begun_values, end_values
+from stagepost.stores.calls import ADD, ADDED, ANSWER, DAY_KEY, DELTAS, NOTED, REQUEST, lost
 from stagepost.stores.redriving import Cut
 from stagepost.stores.rows import json
 from stagepost.stores.sqlite import changes
