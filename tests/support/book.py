@@ -30,7 +30,7 @@ ALWAYS = UsageQuery(date(2000, 1, 1), date(2100, 1, 1))
 
 @dataclass
 class Entry:
-    """A call as it should be. `used`: a claim has got its answer, and no redrive has dropped it."""
+    """A call as it should be."""
 
     task_id: str
     id: str
@@ -42,7 +42,7 @@ class Entry:
 
 @dataclass
 class Book:
-    """One world's calls."""
+    """One world's calls. `used` has the answers that claims have got, until a redrive drops them."""
 
     world: World
     entries: list[Entry] = field(default_factory=list)
