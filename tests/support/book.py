@@ -42,7 +42,7 @@ class Entry:
 
 @dataclass
 class Book:
-    """One world's calls. `used` has the answers that claims have got, until a redrive drops them."""
+    """One world's calls. `used` are the answers that claims have got and no redrive has dropped."""
 
     world: World
     entries: list[Entry] = field(default_factory=list)
