@@ -25,7 +25,7 @@ from stagepost.llm import entries
 from stagepost.llm.asking import Asking
 from stagepost.llm.catalogue import Model, UnknownModel
 from stagepost.llm.course import ELSEWHERE, Ask, Course, GiveUp, Wait
-from stagepost.llm.kept import kept_answer, kept_request, read_answer
+from stagepost.llm.kept import kept_answer, kept_request, read_answer, whole_text
 from stagepost.llm.lending import Lent
 from stagepost.llm.provider import (
     Answer,
@@ -181,6 +181,7 @@ class ClaimCalls:
             self._asking.begins(model)
             began = self._asking.clock.monotonic()
             came = await self._answer(model, provider, asked, began)
+            came = came._replace(answer=whole_text(came.answer))
         except CallRefused as error:
             self._asking.refused(model, error)
             await lending.refused(model, lent, error.refusal, error.heard)
@@ -227,7 +228,8 @@ class ClaimCalls:
         self, model: Model, error: CallRefused, keeper: Keeper, began: float
     ) -> CallEnd:
         took = self._since(began)
-        body = None if error.answer is None else await keeper.body(kept_answer(error.answer))
+        answer = error.answer
+        body = None if answer is None else await keeper.body(kept_answer(whole_text(answer)))
         return entries.refused(model, error, body, _now(), took=took)
 
     async def _end(self, call: NewCall, end: CallEnd) -> None:

@@ -9,10 +9,11 @@ from typing import Final
 import apsw
 import pytest
 
-from stagepost.calls import CallState, UsageQuery
+from stagepost.calls import CallState
 from stagepost.outcome import Drained
 from stagepost.records import Scope
 from stagepost.retention import Erasure
+from stagepost.spending import UsageQuery
 from stagepost.stores import calls
 from stagepost.stores.postgres import call_writes, ledger, retention
 from stagepost.stores.postgres.address import address_of

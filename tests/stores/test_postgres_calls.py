@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from stagepost.calls import CallEnd, CallState, Spent, UsageQuery
+from stagepost.calls import CallEnd, CallState
 from stagepost.outcome import Drained
+from stagepost.spending import Spent, UsageQuery
 from stagepost.store import Store
 from support.calls import KEY, answered, in_blob, new_call, refused_call, rejected, result, sent
 from support.lost_answers import Scene

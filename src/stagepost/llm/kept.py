@@ -1,5 +1,6 @@
 """Requests and answers as the ledger keeps them: JSON text. Pure."""
 
+from dataclasses import replace
 from typing import Final
 
 import orjson
@@ -19,6 +20,21 @@ def kept_request(request: ChatRequest | EmbedRequest) -> str:
 def kept_answer(answer: Answer | Embeddings) -> str:
     """An answer as text, without what it leaves at its default."""
     return _ANSWERS.dump_json(answer, exclude_defaults=True).decode()
+
+
+def whole_text(answer: Answer | Embeddings) -> Answer | Embeddings:
+    """The same without halves of surrogate pairs, which are no text that can be kept."""
+    if isinstance(answer, Embeddings):
+        return answer
+    calls = tuple(
+        replace(call, name=_whole(call.name), arguments=_whole(call.arguments))
+        for call in answer.tool_calls
+    )
+    return replace(answer, text=_whole(answer.text), tool_calls=calls)
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def schema_text(request: ChatRequest) -> str:

@@ -3,20 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from stagepost.calls import (
-    Answered,
-    Bodies,
-    Call,
-    CallEnd,
-    CallKey,
-    NewCall,
-    Spent,
-    StepSpent,
-    Tally,
-    UsageQuery,
-    UsageSum,
-)
+from stagepost.calls import Answered, Bodies, Call, CallEnd, CallKey, NewCall, Tally
 from stagepost.records import Scope
+from stagepost.spending import Spent, StepSpent, UsageQuery, UsageSum
 from stagepost.task import Lease
 
 

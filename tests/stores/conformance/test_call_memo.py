@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from stagepost.calls import Answered, CallKey, CallState, UsageQuery, replays
+from stagepost.calls import Answered, CallKey, CallState, replays
 from stagepost.errors import NotFound
 from stagepost.outcome import Drained
 from stagepost.records import Claimed
+from stagepost.spending import UsageQuery
 from support.calls import KEY, answered, new_call, refused_call, rejected, result, sent
 from support.tasks import failed
 from support.world import EVERYBODY, World, checkpoint

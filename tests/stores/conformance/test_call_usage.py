@@ -5,11 +5,12 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from stagepost.calls import Estimate, Group, Spent, UsageQuery, UsageSum
+from stagepost.calls import Estimate
 from stagepost.errors import Unwritable
 from stagepost.outcome import Drained
 from stagepost.records import Scope
 from stagepost.retention import Erasure
+from stagepost.spending import Group, Spent, UsageQuery, UsageSum
 from support.calls import KEY, answered, refused_call, rejected, result, sent
 from support.tasks import succeeded
 from support.world import DAY, EVERYBODY, World, refused

@@ -355,3 +355,38 @@ async def test_a_step_knows_how_many_calls_it_has_sent(world: World) -> None:
     await sent(world, again)
     assert await tally(claimed.task_id, KEY.path) == (4, 1)
     assert await tally("no id", KEY.path) == (0, 0)
+
+
+BAD = "half \ud83d of a pair"
+
+
+async def test_an_answer_that_is_no_text_is_refused_and_can_be_mended(world: World) -> None:
+    claimed = await world.running()
+    bad, *others = [await sent(world, claimed) for _ in range(5)]
+    end = world.store.calls.end
+    answers = await asyncio.gather(
+        end(claimed.task_id, bad.id, result(BAD)),
+        *(end(claimed.task_id, each.id, result()) for each in others),
+        return_exceptions=True,
+    )
+    assert [type(answer) for answer in answers] == [Unwritable, *[type(None)] * 4]
+    assert await states(world, claimed.task_id) == [CallState.INTENT, *[CallState.RESULT] * 4]
+    assert (await world.store.calls.spent(claimed.task_id, EVERYBODY)).calls == 4
+    await end(claimed.task_id, bad.id, result("mended"))
+    assert await states(world, claimed.task_id) == [CallState.RESULT] * 5
+
+
+async def test_what_is_no_text_can_not_be_asked_for(world: World) -> None:
+    claimed = await world.running()
+    calls = world.store.calls
+    for call in (
+        calls.memo(claimed.task_id, KEY._replace(path=BAD)),
+        calls.memo(claimed.task_id, KEY._replace(request_hash=BAD)),
+        calls.memo(BAD, KEY),
+        calls.tally(claimed.task_id, BAD),
+        calls.find(BAD, EVERYBODY, None, 10),
+        calls.find(claimed.task_id, Scope(BAD), None, 10),
+        calls.unknown(Scope(BAD), None, 10),
+        calls.end(BAD, new_id(), result()),
+    ):
+        await refused(call, Unwritable)

@@ -11,24 +11,26 @@ from stagepost.calls import CallEnd, NewCall, lies_under
 from stagepost.errors import StagepostError
 from stagepost.failure import FailureKind
 from stagepost.records import Resume
+from stagepost.stores.call_rows import (
+    BEGUN,
+    ENDED,
+    absent,
+    begun_values,
+    end_values,
+    spoilt_message,
+)
 from stagepost.stores.calls import (
     ADD,
     ADDED,
     ANSWER,
-    BEGUN,
     DAY_KEY,
     DELTAS,
-    ENDED,
     NOTED,
     REQUEST,
     SPOILT,
     USAGE_KEY,
     USAGE_SUMS,
-    absent,
-    begun_values,
-    end_values,
     lost,
-    spoilt_message,
 )
 from stagepost.stores.postgres.fenced import sound
 from stagepost.stores.postgres.rows import MS, known

@@ -3,21 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from stagepost.calls import (
-    Answered,
-    Bodies,
-    Call,
-    CallEnd,
-    CallKey,
-    NewCall,
-    Spent,
-    StepSpent,
-    Tally,
-    UsageQuery,
-    UsageSum,
-)
+from stagepost.calls import Answered, Bodies, Call, CallEnd, CallKey, NewCall, Tally
 from stagepost.records import Scope
-from stagepost.stores import calls
+from stagepost.spending import Spent, StepSpent, UsageQuery, UsageSum
+from stagepost.stores import call_rows, calls
 from stagepost.stores.postgres import call_writes
 from stagepost.stores.postgres.call_writes import Begin, End
 from stagepost.stores.postgres.engine import Engine
@@ -78,18 +67,18 @@ class PostgresCalls:
     async def reject(self, task_id: str, call_id: str, why: str) -> None:
         """A RESULT is none after all."""
         if not (known(task_id) and known(call_id)):
-            raise calls.absent(call_id)
+            raise call_rows.absent(call_id)
         await self._engine.change(lambda tx: call_writes.reject(tx, task_id, call_id, why))
 
     async def memo(self, task_id: str, key: CallKey) -> Answered | None:
         """The answer that a replay gets."""
         rows = await self._ask(lambda q: calls.memo(q, task_id, key), task_id)
-        return calls.answered_of(rows[0]) if rows else None
+        return call_rows.answered_of(rows[0]) if rows else None
 
     async def memos(self, task_id: str, after: str | None, limit: int) -> Sequence[Answered]:
         """A page of a task's accepted answers."""
         rows = await self._ask(lambda q: calls.memos(q, task_id, after, limit), task_id, after)
-        return list(map(calls.answered_of, rows))
+        return list(map(call_rows.answered_of, rows))
 
     async def tally(self, task_id: str, path: str) -> Tally:
         """A step's calls, counted."""
@@ -103,17 +92,17 @@ class PostgresCalls:
         rows = await self._ask(
             lambda q: calls.find(q, task_id, scope, after, limit), task_id, after
         )
-        return list(map(calls.call_of, rows))
+        return list(map(call_rows.call_of, rows))
 
     async def bodies(self, task_id: str, call_id: str, scope: Scope) -> Bodies:
         """What a call has sent and got."""
         rows = await self._ask(lambda q: calls.bodies(q, task_id, call_id, scope), task_id, call_id)
-        return calls.bodies_of(call_id, rows)
+        return call_rows.bodies_of(call_id, rows)
 
     async def unknown(self, scope: Scope, after: str | None, limit: int) -> Sequence[Call]:
         """A page of the UNKNOWN calls."""
         rows = await self._ask(lambda q: calls.unknown(q, scope, after, limit), after)
-        return list(map(calls.call_of, rows))
+        return list(map(call_rows.call_of, rows))
 
     async def unknown_by_type(self) -> Mapping[str, int]:
         """The UNKNOWN calls, counted."""
@@ -123,7 +112,7 @@ class PostgresCalls:
     async def usage(self, scope: Scope, query: UsageQuery) -> Sequence[UsageSum]:
         """What was spent."""
         rows = await self._ask(lambda q: calls.usage(q, scope, query))
-        return calls.usage_of(query, rows)
+        return call_rows.usage_of(query, rows)
 
     async def spent(self, task_id: str, scope: Scope) -> Spent:
         """What a task has cost."""
@@ -137,7 +126,7 @@ class PostgresCalls:
         rows = await self._ask(
             lambda q: calls.spent_by_step(q, task_id, scope, after, limit), task_id
         )
-        return list(map(calls.step_of, rows))
+        return list(map(call_rows.step_of, rows))
 
     async def note_unknown(self, limit: int) -> int:
         """Count UNKNOWN calls; asks first, so that an idle store is not written to."""

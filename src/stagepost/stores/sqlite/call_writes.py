@@ -8,23 +8,15 @@ from stagepost.calls import Body, CallEnd, CallState, NewCall, lies_under
 from stagepost.errors import Conflict, NotFound, StagepostError
 from stagepost.failure import FailureKind
 from stagepost.records import Resume
-from stagepost.stores.calls import (
-    ADD,
-    ADDED,
-    ANSWER,
+from stagepost.stores.call_rows import (
     BEGUN,
-    DAY_KEY,
-    DELTAS,
     ENDED,
-    NOTED,
-    REQUEST,
-    SPOILT,
     absent,
     begun_values,
     end_values,
-    lost,
     spoilt_message,
 )
+from stagepost.stores.calls import ADD, ADDED, ANSWER, DAY_KEY, DELTAS, NOTED, REQUEST, SPOILT, lost
 from stagepost.stores.redriving import Cut
 from stagepost.stores.rows import json
 from stagepost.stores.sqlite import changes
