@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from stagepost import Context, InvalidInput, Overloaded, RateLimited, ServerError
-from stagepost.outcome import Succeeded, Waiting
+from stagepost.outcome import Waiting
 from stagepost.tasks.contract_review.by_model.prompt import SYSTEM
 from stagepost.tasks.contract_review.report import ENGINE
 from stagepost.tasks.contract_review.task import app
-from stagepost.testing import TaskRun, run_task
+from stagepost.testing import TaskRun, always_replay
+from tasks.contract_review.by_model.running import report_of, run_review
 from tasks.contract_review.by_model.scripted import (
     NOTHING,
     Failed,
@@ -40,25 +41,8 @@ Run = Callable[..., Any]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    async def run(
-        models: Any,
-        text: str = CONTRACT,
-        *,
-        checkpoints: Any = None,
-        attempt: int = 1,
-        **request: Any,
-    ) -> TaskRun:
-        monkeypatch.setattr(Context, "llm", models, raising=False)
-        return await run_task(
-            app,
-            "contract-review",
-            {"file": "contract.txt", **request},
-            uploads={"contract.txt": text.encode()},
-            checkpoints=checkpoints,
-            attempt=attempt,
-            # A replay's questions are the first run's: their code comes from the task's id.
-            task_id="0190b1c2-0000-7000-8000-000000000001",
-        )
+    async def run(models: Any, text: str = CONTRACT, **given: Any) -> TaskRun:
+        return await run_review(monkeypatch, models, text, **given)
 
     return run
 
@@ -66,15 +50,6 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
 def about(number: str, told: Told, otherwise: Told = NOTHING) -> Callable[[str], Told]:
     """An answer for the clause of a number, another for the rest."""
     return lambda question: told if clause_of(question).startswith(number) else otherwise
-
-
-def report_of(done: TaskRun) -> dict[str, Any]:
-    assert isinstance(done.outcome, Succeeded), done.error
-    report: dict[str, Any] = done.result
-    text = done.artifacts["document.txt"].content.decode()
-    for finding in report["findings"]:
-        assert text[finding["start"] : finding["end"]] == finding["quote"]
-    return report
 
 
 async def test_each_clause_is_asked_about_once_and_the_report_names_its_model(run: Run) -> None:
@@ -225,6 +200,30 @@ async def test_a_saved_answer_is_not_asked_for_again(run: Run) -> None:
     report = report_of(await run(models, checkpoints=first.checkpoints, attempt=2))
     assert [clause_of(one)[0] for one in models.clauses] == ["3"]
     assert report["notAnalysed"] == []
+
+
+async def test_what_is_settled_stays_settled_when_a_later_step_fails(run: Run) -> None:
+    first = await run(Scripted(about("3", Failed("BAD_OUTPUT"))))
+    kept = {path: step for path, step in first.checkpoints.items() if path != "report"}
+    models = Scripted()
+    report = report_of(await run(models, checkpoints=kept, attempt=2))
+    assert [one["clause"] for one in report["notAnalysed"]] == ["3"]
+    assert models.asked == []
+
+
+@pytest.mark.parametrize("kind", ["BAD_OUTPUT", "OVERLOADED"])
+async def test_the_review_can_be_replayed_from_each_of_its_steps(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    models = Scripted(about("3", Failed(kind), risks(said("thirty days"))))
+    monkeypatch.setattr(Context, "llm", models, raising=False)
+    done = await always_replay(
+        app,
+        "contract-review",
+        {"file": "contract.txt", "fallback": True},
+        uploads={"contract.txt": CONTRACT.encode()},
+    )
+    assert report_of(done)["engine"] == ENGINE_BY_MODEL
 
 
 async def test_the_last_attempt_lists_what_a_failing_service_left(run: Run) -> None:

@@ -1,7 +1,8 @@
 """The clauses read by a model in rounds: what failed is asked again alone, and at last left.
 
-Every round is a map of its own, so that an answered clause is never asked again. An attempt of the
-task has one round more than the attempt before it: a failure that was saved is not the last word.
+Every round is a map of its own, so that an answered clause is never asked again. Where an attempt
+of the task fails because nobody answered, the next one has a round more: a failure that was saved
+is not the last word.
 """
 
 import asyncio
@@ -61,42 +62,53 @@ async def read_all(
     Raises InvalidInput for more windows than can be read, and, unless the caller may fall back, the
     failure of the service if nobody answered at all or another attempt is left.
     """
-    alias = frame.model
-    assert alias is not None
     made = await asyncio.to_thread(reviewing.windows)
     entries: list[Entry] = [(window, None) for window in made]
-    for name in _rounds(ctx.attempt):
-        entries = [entry for before in entries for entry in _next(before)]
-        todo = [window for window, reading in entries if reading is None]
-        if not todo:
+    failure = None
+    for attempt in range(1, ctx.attempt + 1):
+        for name in _rounds(attempt):
+            entries = await _round(name, entries, ctx, models, frame, may_fall_back)
+        readings = [reading for _, reading in entries if reading is not None]
+        failure = None if may_fall_back else _unsettled(readings, attempt)
+        if failure is None:
+            # Also on a later attempt: what came after this has seen these readings.
             break
-        reader = Reader(models, alias, ctx.task_id, may_fall_back)
-        readings = iter(
-            await ctx.map(
-                name,
-                reader.read,
-                todo,
-                frame,
-                concurrency=CONCURRENCY,
-                progress=(45, 85),
-                message="clause {n} of {total}",
-            )
-        )
-        entries = [
-            (window, next(readings) if reading is None else reading) for window, reading in entries
-        ]
-    read = [Read(window, reading) for window, reading in entries if reading is not None]
-    if not may_fall_back:
-        _insist([one.reading for one in read], ctx.attempt)
-    return read
+    if failure is not None:
+        raise as_error(failure)
+    return [Read(window, reading) for window, reading in entries if reading is not None]
 
 
-def _rounds(attempt: int) -> Iterator[str]:
-    """The names of the rounds up to an attempt's: two for the first, one for each later one."""
-    yield "analyse"
-    yield "analyse-again"
-    for number in range(2, attempt + 1):
-        yield f"analyse-again-{number}"
+def _rounds(attempt: int) -> tuple[str, ...]:
+    """The names of an attempt's rounds: what failed has two in the first, one in each later one."""
+    return ("analyse", "analyse-again") if attempt == 1 else (f"analyse-again-{attempt}",)
+
+
+async def _round(
+    name: str,
+    entries: list[Entry],
+    ctx: Context,
+    models: Models,
+    frame: Knowledge,
+    may_fall_back: bool,  # noqa: FBT001  # the caller's own word
+) -> list[Entry]:
+    """The entries after one round; nobody is asked where nothing is left to ask."""
+    entries = [entry for before in entries for entry in _next(before)]
+    todo = [window for window, reading in entries if reading is None]
+    if not todo:
+        return entries
+    assert frame.model is not None
+    reader = Reader(models, frame.model, ctx.task_id, may_fall_back)
+    read = await ctx.map(
+        name,
+        reader.read,
+        todo,
+        frame,
+        concurrency=CONCURRENCY,
+        progress=(45, 85),
+        message="clause {n} of {total}",
+    )
+    readings = iter(read)
+    return [(window, next(readings) if reading is None else reading) for window, reading in entries]
 
 
 def _next(entry: Entry) -> Iterator[Entry]:
@@ -111,9 +123,8 @@ def _next(entry: Entry) -> Iterator[Entry]:
         yield window, None
 
 
-def _insist(readings: Sequence[Reading], attempt: int) -> None:
-    """Raise the service's failure where a later attempt may do better, or nobody answered."""
+def _unsettled(readings: Sequence[Reading], attempt: int) -> str | None:
+    """The service's failure for which a later attempt may do better, or nobody answered."""
     failures = [one.failure for one in readings if one.failure in OF_THE_SERVICE]
     answered = any(one.failure is None for one in readings)
-    if failures and failures[0] is not None and (attempt < RETRY.attempts or not answered):
-        raise as_error(failures[0])
+    return failures[0] if failures and (attempt < RETRY.attempts or not answered) else None
