@@ -85,6 +85,7 @@ def test_the_second_opinion_and_the_law_are_ours() -> None:
         ids = [rule.id for rule in one.grounds.entries]
         assert set(ids) >= set(window.rules)
         assert all(named[rule].risk.zh in _user(one) for rule in window.rules)
+        assert _user(one).count("found here by a rule") == len(set(window.rules))
 
 
 def test_no_article_is_given_under_another_law() -> None:

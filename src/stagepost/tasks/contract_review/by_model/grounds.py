@@ -16,6 +16,7 @@ from stagepost.tasks.contract_review.playbook import RULES, rules_named
 from stagepost.tasks.contract_review.rule import Rule
 
 ENTRIES_MOST = 8
+FOUND_MOST = 12  # entries of which a rule found something; they go before the others
 
 _WORD = re.compile(r"[a-z]{4,40}")
 _HAN = re.compile(r"[\u4e00-\u9fff]{2,400}")
@@ -37,7 +38,8 @@ def grounds(window: Window, frame: Knowledge) -> Grounds:
     """
     found = rules_named(window.rules)
     near = _ranked(window, frame)
-    entries = (*found, *(rule for rule in near if rule not in found))[:ENTRIES_MOST]
+    others = [rule for rule in near if rule not in found]
+    entries = (*found[:FOUND_MOST], *others[: max(0, ENTRIES_MOST - len(found))])
     laws = dict.fromkeys(rule.law for rule in entries if rule.law is not None and frame.prc)
     return Grounds(entries, {f"A{number}": law for number, law in enumerate(laws, start=1)})
 

@@ -23,6 +23,7 @@ FINDINGS_MOST: Final = 8
 CHARACTERS_MOST: Final = 20_000
 """Of all messages of one call together."""
 
+_FOUND = ", found here by a rule"
 _PLACE_MOST = 300
 _NAME_MOST = 100
 
@@ -52,8 +53,8 @@ else null. Name no law, article or case in any other field: you may not cite fro
 such clauses do.
 - verdict: risks with findings; no-issue if you have read the whole clause and it holds no risk; \
 unclear if you can't judge it.
-The findings of fixed rules, where given, are a second opinion: confirm them with a finding of the \
-same category, or leave them out; they are kept either way."""
+Entries of the PLAYBOOK that a rule has found in the clause are a second opinion: confirm each \
+with a finding of its category, or leave it out; the rule's finding is kept either way."""
 
 
 class Asked(NamedTuple):
@@ -87,12 +88,10 @@ def _known(window: Window, frame: Knowledge, given: Grounds) -> list[str]:
     if given.entries:
         lines.append("PLAYBOOK, risks that clauses like this one may hold:")
     lines += [
-        f"- {rule.category} ({rule.severity}): {rule.risk(frame.language)}"
-        f" {rule.suggestion(frame.language)}"
+        f"- {rule.category} ({rule.severity}{_FOUND if rule.id in window.rules else ''}):"
+        f" {rule.risk(frame.language)} {rule.suggestion(frame.language)}"
         for rule in given.entries
     ]
-    found = [rule for rule in given.entries if rule.id in window.rules]
-    lines.append("RULES FOUND: " + (", ".join(rule.category for rule in found) or "nothing") + ".")
     lines.append("ARTICLES:" if given.articles else "ARTICLES: none; lawReference is null.")
     lines += [
         f"- {name}: {article.cited(frame.language)}: {article.says}"
