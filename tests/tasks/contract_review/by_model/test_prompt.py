@@ -128,6 +128,20 @@ def test_a_window_is_cut_behind_a_sentence() -> None:
     assert all(text[:end].endswith(". ") for _, end in cut)
 
 
+def test_what_the_rules_found_is_told_with_the_window_that_holds_it() -> None:
+    plain = "The Supplier delivers what is ordered. " * 200
+    risk = "The Customer's liability under this Agreement shall be unlimited. "
+    drafted = draft(
+        f'AGREEMENT between A Ltd ("Supplier") and B Ltd ("Customer").\n1. {plain}{risk}'
+    )
+    frame = framed(drafted)
+    _, *windows = made(drafted, frame)
+    assert len(windows) == 2
+    assert ["unlimited" in one.item.text for one in windows] == [False, True]
+    assert [one.rules for one in windows] == [(), ("liability-unlimited",)]
+    assert [(one.part, one.parts) for one in windows] == [(1, 2), (2, 2)]
+
+
 def test_a_window_is_halved_until_it_is_short() -> None:
     drafted = draft("1. " + "The parties agree. " * 100)
     (window,) = made(drafted, framed(drafted))

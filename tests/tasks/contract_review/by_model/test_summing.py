@@ -24,7 +24,7 @@ AGREEMENT between Zebrafish Ltd (the "Supplier") and Quokka Ltd (the "Customer")
 
 2. Fees. The Customer pays within thirty days of the invoice.
 
-3. Liability. The Customer's liability under this Agreement shall be unlimited.
+3. Liability. The Customer's liability for the Axolotl shall be unlimited.
 """
 
 

@@ -51,6 +51,8 @@ def visible(text: str) -> str:
 
     Line breaks and tabs are kept.
     """
+    if text.replace("\n", "").replace("\t", "").isprintable():
+        return text  # the usual case, and fast
     return "".join(
         letter for letter in text if letter in "\n\t" or unicodedata.category(letter)[0] != "C"
     )

@@ -8,7 +8,6 @@ from functools import cache
 from typing import NamedTuple
 
 from stagepost.tasks.contract_review.by_model.windows import Window
-from stagepost.tasks.contract_review.categories import categorise
 from stagepost.tasks.contract_review.category_words import word
 from stagepost.tasks.contract_review.frame import Knowledge
 from stagepost.tasks.contract_review.law import Article
@@ -21,7 +20,6 @@ FOUND_MOST = 12  # entries of which a rule found something; they go before the o
 _WORD = re.compile(r"[a-z]{4,40}")
 _HAN = re.compile(r"[\u4e00-\u9fff]{2,400}")
 _STEM = 6  # letters by which two English words are the same
-_SHOWN = 1.5  # weight of an entry whose category the clause shows, against shared words
 
 
 class Grounds(NamedTuple):
@@ -45,20 +43,17 @@ def grounds(window: Window, frame: Knowledge) -> Grounds:
 
 
 def _ranked(window: Window, frame: Knowledge) -> list[Rule]:
-    said = _words(window.item.text.lower())
-    shown = {span.category for span in categorise(window.item).categories}
-    weights = {rule.id: _nearness(rule, said, shown) for rule in rules_named(frame.rules)}
-    ordered = sorted(weights, key=lambda rule: -weights[rule])
-    best = [rule for rule in ordered[:ENTRIES_MOST] if weights[rule] > 0]
+    """The entries that share the most of what is rare in them with the clause, or its title."""
+    said = _words(f"{window.item.title} {window.item.text}".lower())
+    near = {rule: weight for rule in frame.rules if (weight := _nearness(rule, said)) > 0}
     by_id = {rule.id: rule for rule in RULES}
-    return [by_id[rule] for rule in best]
+    return [by_id[rule] for rule in sorted(near, key=lambda rule: -near[rule])[:ENTRIES_MOST]]
 
 
-def _nearness(rule: Rule, said: frozenset[str], shown: set[str]) -> float:
-    rarity = _rarity()
-    shared = sum(rarity[one] for one in _of_rule(rule.id) & said)
-    most = sum(rarity[one] for one in _of_rule(rule.id))
-    return shared / most + (_SHOWN if rule.category in shown else 0.0)
+def _nearness(rule: str, said: frozenset[str]) -> float:
+    """Which share of an entry's words a clause has, by their weight."""
+    weights = _weights(rule)
+    return sum(weights[one] for one in weights.keys() & said)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -76,7 +71,15 @@ def _of_rule(rule_id: str) -> frozenset[str]:
 
 
 @cache
-def _rarity() -> Mapping[str, float]:
-    """How much a word tells: the fewer entries have it, the more."""
-    within = Counter(one for rule in RULES for one in _of_rule(rule.id))
-    return {one: math.log(1 + len(RULES) / number) for one, number in within.items()}
+def _weights(rule_id: str) -> Mapping[str, float]:
+    """How much each of an entry's words tells: the fewer entries have it, the more; 1 in all."""
+    within = _within()
+    rare = {one: math.log(1 + len(RULES) / within[one]) for one in _of_rule(rule_id)}
+    whole = sum(rare.values())
+    return {one: weight / whole for one, weight in rare.items()}
+
+
+@cache
+def _within() -> Mapping[str, int]:
+    """How many entries have a word."""
+    return Counter(one for rule in RULES for one in _of_rule(rule.id))
