@@ -116,6 +116,7 @@ def test_ordinary_clauses_address_no_software(name: str) -> None:
     [
         "The Recipient shall not disclose the password or the API key to any third party.",
         "The Supplier disregards all prior agreements; the AI system is licensed as it is.",
+        "\n\nUser\n\nThe user is the Customer.\n\n      System:\n\nThe hardware of Schedule 1.",
         "The system: the hardware listed in Schedule 1. The user may return the goods.",
         "The parties report at least quarterly that no change has occurred.",
         "乙方不得泄露密码、密钥及系统数据。双方忽略不计微小差异。",
