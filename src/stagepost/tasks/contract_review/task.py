@@ -17,7 +17,7 @@ from stagepost.tasks.contract_review.by_model.models import (
     alias,
     chosen,
 )
-from stagepost.tasks.contract_review.by_model.rounds import RETRY, Read, Reviewing, read_all
+from stagepost.tasks.contract_review.by_model.rounds import RETRY, Read, Reviewing, Rounds
 from stagepost.tasks.contract_review.by_model.summing import sum_up
 from stagepost.tasks.contract_review.by_model.told import told
 from stagepost.tasks.contract_review.clause_item import clause_items
@@ -85,30 +85,7 @@ async def contract_review(ctx: Context, request: ReviewRequest) -> ReviewReport:
         assert models is not None
         summary = await _by_model(ctx, models, document, clauses, frame, request)
 
-    async def publish(
-        document: Document,
-        clauses: tuple[Clause, ...],
-        frame: Knowledge,
-        summary: ReviewSummary,
-    ) -> ReviewReport:
-        report = assemble(document, clauses, frame, summary)
-        await ctx.save_artifact("document.txt", document.text.encode(), "text/plain; charset=utf-8")
-        body = report.model_dump_json(by_alias=True, indent=2).encode()
-        await ctx.save_artifact("report.json", body, "application/json")
-        page = render_html(report, document).encode()
-        await ctx.save_artifact("report.html", page, "text/html; charset=utf-8")
-        return report
-
-    return await ctx.step(
-        "report",
-        publish,
-        document,
-        clauses,
-        frame,
-        summary,
-        progress=95,
-        message="writing the report",
-    )
+    return await _published(ctx, document, clauses, frame, summary)
 
 
 def _models(ctx: Context) -> Models | None:
@@ -154,8 +131,8 @@ async def _by_model(
         progress=(35, 45),
         message="rules: clause {n} of {total}",
     )
-    reviewing = Reviewing(document, clauses, items, found)
-    read = await read_all(ctx, models, frame, reviewing, may_fall_back=request.fallback)
+    rounds = Rounds(ctx, models, frame, request.fallback)
+    read = await rounds.read_all(Reviewing(document, clauses, items, found))
 
     async def summed(
         document: Document, clauses: tuple[Clause, ...], frame: Knowledge, read: list[Read]
@@ -170,6 +147,41 @@ async def _by_model(
 
     return await ctx.step(
         "summary", summed, document, clauses, frame, read, progress=90, message="summing up"
+    )
+
+
+async def _published(
+    ctx: Context,
+    document: Document,
+    clauses: tuple[Clause, ...],
+    frame: Knowledge,
+    summary: ReviewSummary,
+) -> ReviewReport:
+    """The report, saved with its artifacts."""
+
+    async def publish(
+        document: Document,
+        clauses: tuple[Clause, ...],
+        frame: Knowledge,
+        summary: ReviewSummary,
+    ) -> ReviewReport:
+        report = assemble(document, clauses, frame, summary)
+        await ctx.save_artifact("document.txt", document.text.encode(), "text/plain; charset=utf-8")
+        body = report.model_dump_json(by_alias=True, indent=2).encode()
+        await ctx.save_artifact("report.json", body, "application/json")
+        page = render_html(report, document).encode()
+        await ctx.save_artifact("report.html", page, "text/html; charset=utf-8")
+        return report
+
+    return await ctx.step(
+        "report",
+        publish,
+        document,
+        clauses,
+        frame,
+        summary,
+        progress=95,
+        message="writing the report",
     )
 
 

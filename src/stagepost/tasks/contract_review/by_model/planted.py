@@ -21,8 +21,10 @@ _ADDRESSED: Final = (
         r"\b(?:attention|dear|note to|instructions? (?:to|for)|message (?:to|for)) (?:the |any |all )?.{0,20}"
         r"\b(?:ai|llms?|language models?|assistants?|chatbots?|automated reviewers?|gpt)\b"
     ),
-    r"(?:^|\n)\W{0,12}(?:system|assistant|user|developer)\W{0,3}[:>] {0,3}\S"
-    r"|#{2,6} ?(?:system|instruction|assistant)",
+    (
+        r"(?:^|\n)\W{0,12}(?:system|assistant|user|developer)\W{0,3}[:>] {0,3}\S"
+        r"|#{2,6} ?(?:system|instruction|assistant)"
+    ),
     (
         r"\b(?:report|answer|respond|output|return|reply|say|state)\b.{0,40}"
         r"(?:\bno (?:risk|issue|finding|problem)|no-issue|\bverdict\b)"

@@ -7,6 +7,7 @@ is not the last word.
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from stagepost import Context, Retry
@@ -54,61 +55,62 @@ class Reviewing(NamedTuple):
         return windows(self.items, self.found, glossary(self.document, self.clauses))
 
 
-async def read_all(
-    ctx: Context, models: Models, frame: Knowledge, reviewing: Reviewing, *, may_fall_back: bool
-) -> list[Read]:
-    """What a model says of every clause, in their order.
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """The rounds of one review, for a caller who `may_fall_back` to the rules or not."""
 
-    Raises InvalidInput for more windows than can be read, and, unless the caller may fall back, the
-    failure of the service if nobody answered at all or another attempt is left.
-    """
-    made = await asyncio.to_thread(reviewing.windows)
-    entries: list[Entry] = [(window, None) for window in made]
-    failure = None
-    for attempt in range(1, ctx.attempt + 1):
-        for name in _rounds(attempt):
-            entries = await _round(name, entries, ctx, models, frame, may_fall_back)
-        readings = [reading for _, reading in entries if reading is not None]
-        failure = None if may_fall_back else _unsettled(readings, attempt)
-        if failure is None:
-            # Also on a later attempt: what came after this has seen these readings.
-            break
-    if failure is not None:
-        raise as_error(failure)
-    return [Read(window, reading) for window, reading in entries if reading is not None]
+    ctx: Context
+    models: Models
+    frame: Knowledge
+    may_fall_back: bool
+
+    async def read_all(self, reviewing: Reviewing) -> list[Read]:
+        """What a model says of every clause, in their order.
+
+        Raises InvalidInput for more windows than can be read, and, unless the caller may fall back,
+        the failure of the service if nobody answered at all or another attempt is left.
+        """
+        made = await asyncio.to_thread(reviewing.windows)
+        entries: list[Entry] = [(window, None) for window in made]
+        failure = None
+        for attempt in range(1, self.ctx.attempt + 1):
+            for name in _names(attempt):
+                entries = await self._round(name, entries)
+            readings = [reading for _, reading in entries if reading is not None]
+            failure = None if self.may_fall_back else _unsettled(readings, attempt)
+            if failure is None:
+                # Also on a later attempt: what came after this has seen these readings.
+                break
+        if failure is not None:
+            raise as_error(failure)
+        return [Read(window, reading) for window, reading in entries if reading is not None]
+
+    async def _round(self, name: str, entries: list[Entry]) -> list[Entry]:
+        """The entries after one round; nobody is asked where nothing is left to ask."""
+        entries = [entry for before in entries for entry in _next(before)]
+        todo = [window for window, reading in entries if reading is None]
+        if not todo:
+            return entries
+        assert self.frame.model is not None
+        reader = Reader(self.models, self.frame.model, self.ctx.task_id, self.may_fall_back)
+        read = await self.ctx.map(
+            name,
+            reader.read,
+            todo,
+            self.frame,
+            concurrency=CONCURRENCY,
+            progress=(45, 85),
+            message="clause {n} of {total}",
+        )
+        readings = iter(read)
+        return [
+            (window, next(readings) if reading is None else reading) for window, reading in entries
+        ]
 
 
-def _rounds(attempt: int) -> tuple[str, ...]:
+def _names(attempt: int) -> tuple[str, ...]:
     """The names of an attempt's rounds: what failed has two in the first, one in each later one."""
     return ("analyse", "analyse-again") if attempt == 1 else (f"analyse-again-{attempt}",)
-
-
-async def _round(
-    name: str,
-    entries: list[Entry],
-    ctx: Context,
-    models: Models,
-    frame: Knowledge,
-    may_fall_back: bool,  # noqa: FBT001  # the caller's own word
-) -> list[Entry]:
-    """The entries after one round; nobody is asked where nothing is left to ask."""
-    entries = [entry for before in entries for entry in _next(before)]
-    todo = [window for window, reading in entries if reading is None]
-    if not todo:
-        return entries
-    assert frame.model is not None
-    reader = Reader(models, frame.model, ctx.task_id, may_fall_back)
-    read = await ctx.map(
-        name,
-        reader.read,
-        todo,
-        frame,
-        concurrency=CONCURRENCY,
-        progress=(45, 85),
-        message="clause {n} of {total}",
-    )
-    readings = iter(read)
-    return [(window, next(readings) if reading is None else reading) for window, reading in entries]
 
 
 def _next(entry: Entry) -> Iterator[Entry]:
