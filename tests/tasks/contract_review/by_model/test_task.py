@@ -1,6 +1,7 @@
 """The task with a model beside the rules, run with the real context."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,7 @@ from tasks.contract_review.by_model.scripted import (
     risks,
     said,
 )
+from tasks.contract_review.drafting import contract
 
 CONTRACT = """\
 AGREEMENT between Ash Ltd (the "Supplier") and Elm Ltd (the "Customer").
@@ -243,7 +245,7 @@ async def test_the_rules_answer_alone_where_that_is_allowed_and_no_model_does(
     models = Scripted(lambda _: Failed(kind))
     report = report_of(await run(models, fallback=True))
     assert report["engine"] == ENGINE
-    assert "No language model answered" in " ".join(report["warnings"])
+    assert "No clause was analysed by a language model" in " ".join(report["warnings"])
     assert report["notAnalysed"] == []
     offline = report_of(await run(None))
     assert report["findings"] == offline["findings"]
@@ -296,6 +298,28 @@ async def test_a_refused_answer_leaves_the_clause_listed(run: Run) -> None:
     report = report_of(await run(models))
     assert [one["clause"] for one in report["notAnalysed"]] == ["3"]
     assert "could be proved" in report["notAnalysed"][0]["reason"]
+
+
+async def test_a_chinese_report_says_it_in_chinese(run: Run) -> None:
+    (document, _) = contract("lease")
+    quote = "双方的通知以书面形式送达上述地址"
+
+    def answers(question: str) -> Told:
+        if clause_of(question).startswith("3.1"):
+            return Failed("CONTENT_POLICY")
+        bad = said("没有这样的文字", risk="风险。", suggestion="修改。")
+        good = said(quote, risk="依据《民法典》第九百条，风险较大。", suggestion="修改。")
+        return risks(bad, good) if quote in clause_of(question) else NOTHING
+
+    done = await run(Scripted(answers, lambda _: Failed("TIMEOUT")), document.text)
+    report = report_of(done)
+    told = [*report["warnings"], *(one["reason"] for one in report["notAnalysed"])]
+    assert len(told) == 5
+    assert all(not re.search("[a-z]{3}", text) for text in told)
+    assert "本报告由语言模型和固定规则" in report["disclaimer"]
+    (finding,) = [one for one in report["findings"] if one.get("model")]
+    assert finding["citation"] == "unverified"
+    assert "民法典" not in finding["risk"]
 
 
 async def test_every_question_begins_with_the_same_message(run: Run) -> None:

@@ -46,8 +46,9 @@ def engine(names: Sequence[str]) -> str:
 def _fallen(failures: Sequence[str]) -> Wording:
     why = reason(failures[0])
     return Wording(
-        f"No language model answered ({why.en}): this is the review by the rules alone.",
-        f"语言模型均未作答（{why.zh}）：本报告仅由规则生成。",
+        f"No clause was analysed by a language model ({why.en}): this is the review by the rules"
+        " alone.",
+        f"没有条款经模型分析（{why.zh}）：本报告仅由规则生成。",
     )
 
 
