@@ -10,13 +10,7 @@ from pydantic.alias_generators import to_camel
 from stagepost import App, Context, Upload
 from stagepost.tasks.contract_review.analyse import analyse_clause
 from stagepost.tasks.contract_review.assembly import assemble
-from stagepost.tasks.contract_review.by_model.models import (
-    SUMS_UP_WITH,
-    Models,
-    Reviewer,
-    alias,
-    chosen,
-)
+from stagepost.tasks.contract_review.by_model.models import Models, Reviewer, chosen
 from stagepost.tasks.contract_review.by_model.rounds import RETRY, Read, Reviewing, Rounds
 from stagepost.tasks.contract_review.by_model.summing import sum_up
 from stagepost.tasks.contract_review.by_model.told import told
@@ -72,7 +66,7 @@ async def contract_review(ctx: Context, request: ReviewRequest) -> ReviewReport:
     # Who reviews is settled here, once: another models.toml changes no review that has begun.
     frame = await ctx.step(
         "knowledge",
-        partial(_frame, models=() if models is None else tuple(models.models)),
+        partial(_frame, models=() if models is None else tuple(await models.models())),
         document,
         clauses,
         request,
@@ -142,8 +136,7 @@ async def _by_model(
         summary = summary.model_copy(update={"told": told(read, frame.language)})
         if not summary.told or not summary.told.by_model:
             return summary
-        sums_up = alias(models.models, SUMS_UP_WITH, frame.model or "")
-        return await sum_up(models, sums_up, ctx.task_id, summary, frame)
+        return await sum_up(models, ctx.task_id, summary, frame, may_fall_back=request.fallback)
 
     return await ctx.step(
         "summary", summed, document, clauses, frame, read, progress=90, message="summing up"

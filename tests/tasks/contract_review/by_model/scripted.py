@@ -23,9 +23,10 @@ SHORT = SummaryAnswer(summary="The list holds what matters.", actions=[])
 class Failed(Exception):
     """A call's failure, with its kind."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, retry_after: float | None = None) -> None:
         super().__init__(kind)
         self.kind = kind
+        self.retry_after = retry_after
 
 
 class Scripted:
@@ -37,22 +38,32 @@ class Scripted:
         summary: Callable[[str], Told] = lambda _: SHORT,
         models: Sequence[str] = ("best", "fast"),
     ) -> None:
-        self.models = models
+        self._models = models
         self._clause = clause
         self._summary = summary
         self.asked: list[tuple[str, Sequence[Any]]] = []
-        self.most = 0
-        self.now = 0
+        self.waits: set[bool] = set()
+        """Whether it was asked to wait for what time mends."""
 
     @property
     def clauses(self) -> list[str]:
         """The questions about clauses, without the first message."""
         return [messages[1]["content"] for model, messages in self.asked if model == "best"]
 
+    async def models(self) -> Sequence[str]:
+        return self._models
+
     async def chat(
-        self, model: str, messages: Sequence[Any], *, response_model: type[Any], max_tokens: int
+        self,
+        model: str,
+        messages: Sequence[Any],
+        *,
+        response_model: type[Any],
+        max_tokens: int,
+        wait: bool,
     ) -> Any:
         assert max_tokens <= 4_000
+        self.waits.add(wait)
         self.asked.append((model, messages))
         of_clause = response_model is ClauseAnswer
         told = (self._clause if of_clause else self._summary)(messages[1]["content"])

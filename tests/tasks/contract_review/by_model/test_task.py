@@ -10,9 +10,11 @@ import pytest
 from stagepost import Context, InvalidInput, Overloaded, RateLimited, ServerError
 from stagepost.outcome import Waiting
 from stagepost.tasks.contract_review.by_model.prompt import SYSTEM
+from stagepost.tasks.contract_review.by_model.trouble import OF_THE_SERVICE
 from stagepost.tasks.contract_review.report import ENGINE
 from stagepost.tasks.contract_review.task import app
 from stagepost.testing import TaskRun, always_replay
+from stagepost.waiting import LimitFree
 from tasks.contract_review.by_model.running import report_of, run_review
 from tasks.contract_review.by_model.scripted import (
     NOTHING,
@@ -243,7 +245,10 @@ async def test_the_rules_answer_alone_where_that_is_allowed_and_no_model_does(
     run: Run, kind: str
 ) -> None:
     models = Scripted(lambda _: Failed(kind))
-    report = report_of(await run(models, fallback=True))
+    done = await run(models, fallback=True)
+    report = report_of(done)
+    assert models.waits == {False}
+    assert done.waited == (30 if kind in OF_THE_SERVICE else 0)
     assert report["engine"] == ENGINE
     assert "No clause was analysed by a language model" in " ".join(report["warnings"])
     assert report["notAnalysed"] == []
@@ -276,19 +281,25 @@ async def test_a_fault_of_ours_is_not_taken_for_a_failed_call(run: Run) -> None:
     assert isinstance(done.error, KeyError)
 
 
-async def test_a_rate_limit_is_waited_for(run: Run) -> None:
+@pytest.mark.parametrize("limit", [RateLimited(retry_after=7), Failed("RATE_LIMIT", 7)])
+@pytest.mark.parametrize("fallback", [True, False])
+async def test_a_rate_limit_is_waited_for(run: Run, limit: Exception, *, fallback: bool) -> None:
     limited: list[str] = []
 
     def answers(question: str) -> Told:
         if not limited:
             limited.append(question)
-            return RateLimited(retry_after=7)
+            return limit
         return NOTHING
 
-    waiting = await run(Scripted(answers))
+    waiting = await run(Scripted(answers), fallback=fallback)
     assert isinstance(waiting.outcome, Waiting)
+    (condition,) = waiting.outcome.conditions
+    assert isinstance(condition, LimitFree)
+    assert condition.delay == pytest.approx(7, rel=0.3)
     models = Scripted(answers)
-    report = report_of(await run(models, checkpoints=waiting.checkpoints))
+    report = report_of(await run(models, checkpoints=waiting.checkpoints, fallback=fallback))
+    assert models.waits == {not fallback}
     assert [clause_of(one) for one in models.clauses] == [clause_of(limited[0])]
     assert report["notAnalysed"] == []
 

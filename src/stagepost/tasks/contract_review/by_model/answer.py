@@ -50,15 +50,19 @@ class FindingAnswer(_Shape):
     severity: _Level
     risk: str = Field(description="What can happen to whom, in one or two sentences.")
     for_whom: str = Field(
+        "neutral",
         description="The side that bears the risk; neutral for both.",
         json_schema_extra=_one_of(get_args(Side)),
     )
     law_reference: str | None = Field(
-        description="The id of one of the articles given, such as A1; null when none fits."
+        None,
+        description="The id of one of the articles given, such as A1; null when none fits.",
     )
     suggestion: str = Field(description="What to change, in one or two sentences.")
-    negotiability: _Level = Field(description="How easily the other side agrees to the change.")
-    confidence: float = Field(description="From 0 to 1.")
+    negotiability: _Level = Field(
+        "MEDIUM", description="How easily the other side agrees to the change."
+    )
+    confidence: float = Field(0.5, description="From 0 to 1.")
 
 
 class ClauseAnswer(_Shape):

@@ -24,8 +24,7 @@ class Message(TypedDict):
 class Models(Protocol):
     """The configured models, by the aliases under which they are asked."""
 
-    @property
-    def models(self) -> Sequence[str]:
+    async def models(self) -> Sequence[str]:
         """The aliases; none where no model is configured."""
         ...
 
@@ -36,11 +35,13 @@ class Models(Protocol):
         *,
         response_model: type[Answer],
         max_tokens: int,
+        wait: bool,
     ) -> Answer:
         """Ask an alias, and answer what it said as an instance of `response_model`.
 
         A call that was answered is not paid again when the step around it runs again. A failure is
         an exception with a `kind`, a name from the table of failures, or one that a handler raises.
+        With `wait` what only time or a person can mend is waited for; without, it is a failure.
         """
         ...
 

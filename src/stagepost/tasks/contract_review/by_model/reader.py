@@ -4,7 +4,6 @@ import asyncio
 from dataclasses import dataclass
 from typing import Final
 
-from stagepost import RateLimited
 from stagepost.tasks.contract_review.by_model.answer import ClauseAnswer
 from stagepost.tasks.contract_review.by_model.models import Models, answered_by
 from stagepost.tasks.contract_review.by_model.prompt import asked
@@ -15,6 +14,7 @@ from stagepost.tasks.contract_review.by_model.trouble import (
     OF_THE_SERVICE,
     STANDING,
     kind_of,
+    limit_of,
 )
 from stagepost.tasks.contract_review.by_model.windows import Window
 from stagepost.tasks.contract_review.frame import Knowledge
@@ -52,10 +52,11 @@ class Reader:
                 question.messages,
                 response_model=ClauseAnswer,
                 max_tokens=TOKENS_MOST,
+                wait=not self.may_fall_back,
             )
-        except RateLimited:
-            raise  # the step waits for it
         except Exception as error:
+            if limit := limit_of(error):
+                raise limit from error  # the step waits for it, and asks again
             kind = kind_of(error)
             if kind is None or not self._keeps(kind):
                 raise

@@ -17,6 +17,7 @@ from stagepost.tasks.contract_review.by_model.reader import Reader
 from stagepost.tasks.contract_review.by_model.screen import Reading
 from stagepost.tasks.contract_review.by_model.trouble import (
     ASKED_AGAIN,
+    IN_HALVES,
     OF_THE_SERVICE,
     as_error,
 )
@@ -28,6 +29,9 @@ from stagepost.tasks.documents import Clause, Document
 
 CONCURRENCY: Final = 64
 """Calls that may be wanted at once; how many are sent is the limiter's to say."""
+
+PAUSE: Final = "30s"
+"""Between the rounds of a caller who may fall back, when the service has failed."""
 
 RETRY: Final = Retry()
 """The task's; its last attempt leaves what still fails, and says so."""
@@ -75,6 +79,7 @@ class Rounds:
         failure = None
         for attempt in range(1, self.ctx.attempt + 1):
             for name in _names(attempt):
+                await self._pause(entries)
                 entries = await self._round(name, entries)
             readings = [reading for _, reading in entries if reading is not None]
             failure = None if self.may_fall_back else _unsettled(readings, attempt)
@@ -84,6 +89,12 @@ class Rounds:
         if failure is not None:
             raise as_error(failure)
         return [Read(window, reading) for window, reading in entries if reading is not None]
+
+    async def _pause(self, entries: list[Entry]) -> None:
+        """Let a service come back that has failed; who may not fall back waits in each call."""
+        failed = any(one is not None and one.failure in OF_THE_SERVICE for _, one in entries)
+        if failed and self.may_fall_back:
+            await self.ctx.sleep(PAUSE)
 
     async def _round(self, name: str, entries: list[Entry]) -> list[Entry]:
         """The entries after one round; nobody is asked where nothing is left to ask."""
@@ -118,7 +129,7 @@ def _next(entry: Entry) -> Iterator[Entry]:
     window, reading = entry
     if reading is None or reading.failure not in ASKED_AGAIN:
         yield entry
-    elif reading.failure == "CONTEXT_LENGTH":
+    elif reading.failure in IN_HALVES:
         for half in window.halves():
             yield half, None
     else:

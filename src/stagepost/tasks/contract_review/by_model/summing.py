@@ -8,13 +8,17 @@ the rules; each action is about an entry of the list, which it names by number.
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from stagepost import RateLimited
 from stagepost.tasks.contract_review.by_model.answer import ActionAnswer, SummaryAnswer
 from stagepost.tasks.contract_review.by_model.clean import cleaned
 from stagepost.tasks.contract_review.by_model.fence import fenced
-from stagepost.tasks.contract_review.by_model.models import Message, Models
+from stagepost.tasks.contract_review.by_model.models import (
+    SUMS_UP_WITH,
+    Message,
+    Models,
+    alias,
+)
 from stagepost.tasks.contract_review.by_model.prompt import LANGUAGE
-from stagepost.tasks.contract_review.by_model.trouble import kind_of
+from stagepost.tasks.contract_review.by_model.trouble import kind_of, limit_of
 from stagepost.tasks.contract_review.category_words import word
 from stagepost.tasks.contract_review.clause_label import clause_name, shortened
 from stagepost.tasks.contract_review.frame import Knowledge
@@ -58,25 +62,33 @@ class Entry(NamedTuple):
 
 
 async def sum_up(
-    models: Models, alias: str, secret: str, summary: ReviewSummary, frame: Knowledge
+    models: Models,
+    secret: str,
+    summary: ReviewSummary,
+    frame: Knowledge,
+    *,
+    may_fall_back: bool,
 ) -> ReviewSummary:
     """The summary with a model's words; as it was, with a warning, where the model fails.
 
-    Raises what is no failure of a call. Where there is nothing to sum up nobody is asked.
+    Raises RateLimited for a limit, and what is no failure of a call. Where there is nothing to sum
+    up nobody is asked.
     """
     entries = _entries(summary, frame)
     if not entries:
         return summary
+    asks = alias(await models.models(), SUMS_UP_WITH, frame.model or "")
     try:
         answer = await models.chat(
-            alias,
+            asks,
             messages(entries, frame, secret),
             response_model=SummaryAnswer,
             max_tokens=TOKENS_MOST,
+            wait=not may_fall_back,
         )
-    except RateLimited:
-        raise  # the step waits for it
     except Exception as error:
+        if limit := limit_of(error):
+            raise limit from error  # the step waits for it, and asks again
         if kind_of(error) is None:
             raise
         return _warned(summary, frame)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from stagepost import ContentPolicy, InvalidInput, Overloaded, ServerError
+from stagepost import ContentPolicy, InvalidInput, Overloaded, RateLimited, ServerError
 from stagepost.tasks.contract_review.wording import Wording
 
 NOT_ASKED: Final = "NOT_ASKED"
@@ -23,6 +23,9 @@ STANDING: Final = frozenset({"AUTH", "CONFIG", "QUOTA", "BUDGET"})
 ASKED_AGAIN: Final = (
     frozenset({"CONTEXT_LENGTH", "BAD_OUTPUT", UNPROVED}) | OF_THE_SERVICE | STANDING
 )
+
+IN_HALVES: Final = frozenset({"CONTEXT_LENGTH", "BAD_OUTPUT"})
+"""The question or its answer may have been too long."""
 
 _REASONS: Final = {
     "CONTENT_POLICY": Wording(
@@ -68,6 +71,16 @@ def kind_of(error: Exception) -> str | None:
     if isinstance(told, str):
         return str(told)
     return next((kind for cls, kind in _BY_ERROR if isinstance(error, cls)), None)
+
+
+def limit_of(error: Exception) -> RateLimited | None:
+    """What a step waits for, if it is a limit that the call met; None for any other failure."""
+    if isinstance(error, RateLimited):
+        return error
+    if kind_of(error) != "RATE_LIMIT":
+        return None
+    after = getattr(error, "retry_after", None)
+    return RateLimited(retry_after=after if isinstance(after, int | float) else None)
 
 
 def reason(kind: str) -> Wording:
