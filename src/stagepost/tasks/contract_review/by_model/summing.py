@@ -60,6 +60,9 @@ class Entry(NamedTuple):
     told: Wording | None
     """What stands before an action about it; None where the action is ours alone."""
 
+    advice: str = ""
+    """Our own words on it, by which our action about it is known."""
+
 
 async def sum_up(
     models: Models,
@@ -112,30 +115,31 @@ def worded(
     text = cleaned(answer.summary, SUMMARY_MOST, frame.language).text
     if not text:
         return _warned(summary, frame)
-    chosen = list(dict.fromkeys(_actions(answer.actions, entries, frame)))
-    ours = [action for action in summary.actions if action not in chosen]
+    chosen = dict(_actions(answer.actions, entries, frame))
+    done = [entry.advice for entry in chosen]
+    ours = [action for action in summary.actions if not any(words in action for words in done)]
     return summary.model_copy(
         update={
             "summary": f"{summary.summary} {text}",
-            "actions": tuple([*chosen, *ours][:ACTIONS_MOST]),
+            "actions": tuple([*chosen.values(), *ours][:ACTIONS_MOST]),
         }
     )
 
 
 def _actions(
     answers: Iterable[ActionAnswer], entries: list[Entry], frame: Knowledge
-) -> Iterator[str]:
+) -> Iterator[tuple[Entry, str]]:
     """Each action about an entry that there is, once, behind the place that we name for it."""
     seen: set[int] = set()
     for answer in answers:
         if len(seen) == ACTIONS_MOST:
             return
         if 1 <= answer.entry <= len(entries) and answer.entry not in seen:
-            told = entries[answer.entry - 1].told
+            entry = entries[answer.entry - 1]
             action = cleaned(answer.action, ACTION_MOST, frame.language).text
-            if told is not None and action:
+            if entry.told is not None and action:
                 seen.add(answer.entry)
-                yield told(frame.language) + action
+                yield entry, entry.told(frame.language) + action
 
 
 def _entries(summary: ReviewSummary, frame: Knowledge) -> list[Entry]:
@@ -158,7 +162,9 @@ def _findings(summary: ReviewSummary, frame: Knowledge) -> Iterator[Entry]:
         risk, change = shortened(one.risk, _WORDS_MOST), shortened(one.suggestion, _WORDS_MOST)
         line = f"{one.severity} {one.category}, bears: {one.for_whom}: {risk} Change: {change}"
         name = clause_name(one.clause, frame.language)
-        yield Entry((rank(one.severity), 0), line, Wording(f"In {name}: ", f"{name}："))
+        yield Entry(
+            (rank(one.severity), 0), line, Wording(f"In {name}: ", f"{name}："), one.suggestion
+        )
 
 
 def _missing(summary: ReviewSummary, frame: Knowledge) -> Iterator[Entry]:
@@ -166,7 +172,7 @@ def _missing(summary: ReviewSummary, frame: Knowledge) -> Iterator[Entry]:
         name = word(one.category, frame.language)
         line = f"{one.severity} missing clause, {one.category}: {one.why}"
         told = Wording(f"Add a clause: {name}. ", f"补充“{name}”条款：")
-        yield Entry((rank(one.severity), 1), line, told)
+        yield Entry((rank(one.severity), 1), line, told, one.why)
 
 
 def _warned(summary: ReviewSummary, frame: Knowledge) -> ReviewSummary:
