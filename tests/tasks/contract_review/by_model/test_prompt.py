@@ -1,6 +1,9 @@
 """What a model is told: bounded, the same each time, the contract never outside of its fence."""
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -60,6 +63,35 @@ def test_the_code_can_t_be_guessed_and_is_the_same_for_the_same_call() -> None:
     codes = [one.code for one in (*once, *other)]
     assert len(set(codes)) == len(codes)
     assert all(re.fullmatch("[0-9a-f]{32}", code) for code in codes)
+
+
+def test_another_process_asks_the_same() -> None:
+    script = """
+import hashlib
+from tasks.contract_review.by_model.scripted import made
+from tasks.contract_review.drafting import contract, framed
+from stagepost.tasks.contract_review.by_model.grounds import _nearness, _words
+from stagepost.tasks.contract_review.by_model.prompt import asked
+drafted = contract("software")
+frame = framed(drafted)
+told = [str(asked(window, frame, "x").messages) for window in made(drafted, frame)]
+# Two entries that are equally near are rare; that they are told apart alike is not.
+said = _words(drafted[0].text)
+told += [str(_nearness(rule, said)) for rule in frame.rules]
+print(hashlib.sha256("".join(told).encode()).hexdigest())
+"""
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(printed) == 1
 
 
 def test_a_text_that_holds_its_own_code_gets_another() -> None:

@@ -53,7 +53,8 @@ def _ranked(window: Window, frame: Knowledge) -> list[Rule]:
 def _nearness(rule: str, said: frozenset[str]) -> float:
     """Which share of an entry's words a clause has, by their weight."""
     weights = _weights(rule)
-    return sum(weights[one] for one in weights.keys() & said)
+    # Exact, so whatever the order of the sets: another process must ask the same.
+    return math.fsum(weights[one] for one in weights.keys() & said)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -75,7 +76,7 @@ def _weights(rule_id: str) -> Mapping[str, float]:
     """How much each of an entry's words tells: the fewer entries have it, the more; 1 in all."""
     within = _within()
     rare = {one: math.log(1 + len(RULES) / within[one]) for one in _of_rule(rule_id)}
-    whole = sum(rare.values())
+    whole = math.fsum(rare.values())
     return {one: weight / whole for one, weight in rare.items()}
 
 
