@@ -70,6 +70,7 @@ def summarise(
     knowledge: Knowledge,
     findings: Iterable[Iterable[Finding]],
     by_models: Iterable[Finding] = (),
+    told: Told | None = None,
 ) -> ReviewSummary:
     """Settle the clauses' findings and say what matters.
 
@@ -79,6 +80,7 @@ def summarise(
         knowledge: the frame of the review.
         findings: what `analyse_clause` gave for each clause, in any order.
         by_models: what models found, already screened.
+        told: what a review by models says of itself; None for one by the rules.
 
     Returns:
         Findings in reading order, each quote verbatim at its place (others are dropped and
@@ -101,6 +103,7 @@ def summarise(
         checks=checks,
         key_terms=key_terms(document, knowledge),
         dropped=dropped + forged,
+        told=told,
     )
 
 

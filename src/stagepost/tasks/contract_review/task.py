@@ -11,14 +11,19 @@ from stagepost import App, Context, Upload
 from stagepost.tasks.contract_review.analyse import analyse_clause
 from stagepost.tasks.contract_review.assembly import assemble
 from stagepost.tasks.contract_review.by_model.models import Models, Reviewer, chosen
-from stagepost.tasks.contract_review.by_model.rounds import RETRY, Read, Reviewing, Rounds
+from stagepost.tasks.contract_review.by_model.rounds import RETRY, Reviewing, Rounds
 from stagepost.tasks.contract_review.by_model.summing import sum_up
 from stagepost.tasks.contract_review.by_model.told import told
 from stagepost.tasks.contract_review.clause_item import clause_items
 from stagepost.tasks.contract_review.frame import PAGES_MOST, Knowledge, knowledge
 from stagepost.tasks.contract_review.page import render_html
-from stagepost.tasks.contract_review.report import ContractType, ReviewReport, Side
-from stagepost.tasks.contract_review.summary import ReviewSummary, summarise
+from stagepost.tasks.contract_review.report import (
+    ContractType,
+    Finding,
+    ReviewReport,
+    Side,
+)
+from stagepost.tasks.contract_review.summary import ReviewSummary, Told, summarise
 from stagepost.tasks.documents import Clause, Document, Limits, read_document, split_clauses
 
 LIMITS: Final = Limits(pages=PAGES_MOST, characters=4_000_000)
@@ -127,19 +132,35 @@ async def _by_model(
     )
     rounds = Rounds(ctx, models, frame, request.fallback)
     read = await rounds.read_all(Reviewing(document, clauses, items, found))
+    by_models = [finding for one in read for finding in one.reading.findings]
 
     async def summed(
-        document: Document, clauses: tuple[Clause, ...], frame: Knowledge, read: list[Read]
+        document: Document,
+        clauses: tuple[Clause, ...],
+        frame: Knowledge,
+        found: list[list[Finding]],
+        by_models: list[Finding],
+        told: Told,
     ) -> ReviewSummary:
-        by_models = [finding for one in read for finding in one.reading.findings]
-        summary = await asyncio.to_thread(summarise, document, clauses, frame, found, by_models)
-        summary = summary.model_copy(update={"told": told(read, frame.language)})
-        if not summary.told or not summary.told.by_model:
+        summary = await asyncio.to_thread(
+            summarise, document, clauses, frame, found, by_models, told
+        )
+        if not told.by_model:
             return summary
-        return await sum_up(models, ctx.task_id, summary, frame, may_fall_back=request.fallback)
+        allowed = request.fallback
+        return await sum_up(models, ctx.task_id, summary, frame, may_fall_back=allowed)
 
     return await ctx.step(
-        "summary", summed, document, clauses, frame, read, progress=90, message="summing up"
+        "summary",
+        summed,
+        document,
+        clauses,
+        frame,
+        found,
+        by_models,
+        told(read, frame.language),
+        progress=90,
+        message="summing up",
     )
 
 
