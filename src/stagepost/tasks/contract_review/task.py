@@ -11,7 +11,7 @@ from stagepost import App, Context, Upload
 from stagepost.tasks.contract_review.analyse import analyse_clause
 from stagepost.tasks.contract_review.assembly import assemble
 from stagepost.tasks.contract_review.by_model.models import Models, Reviewer, chosen
-from stagepost.tasks.contract_review.by_model.rounds import RETRY, Reviewing, Rounds
+from stagepost.tasks.contract_review.by_model.rounds import RETRY, Read, Reviewing, Rounds
 from stagepost.tasks.contract_review.by_model.summing import sum_up
 from stagepost.tasks.contract_review.by_model.told import told
 from stagepost.tasks.contract_review.clause_item import clause_items
@@ -130,9 +130,14 @@ async def _by_model(
         progress=(35, 45),
         message="rules: clause {n} of {total}",
     )
+    reviewing = Reviewing(document, clauses, items, found)
     rounds = Rounds(ctx, models, frame, request.fallback)
-    read = await rounds.read_all(Reviewing(document, clauses, items, found))
-    by_models = [finding for one in read for finding in one.reading.findings]
+    read = await rounds.read_all(reviewing)
+    return await _summed_up(rounds, reviewing, read)
+
+
+async def _summed_up(rounds: Rounds, reviewing: Reviewing, read: list[Read]) -> ReviewSummary:
+    """What the rules and the model have found, as one."""
 
     async def summed(
         document: Document,
@@ -147,18 +152,18 @@ async def _by_model(
         )
         if not told.by_model:
             return summary
-        allowed = request.fallback
-        return await sum_up(models, ctx.task_id, summary, frame, may_fall_back=allowed)
+        secret, allowed = rounds.ctx.task_id, rounds.may_fall_back
+        return await sum_up(rounds.models, secret, summary, frame, may_fall_back=allowed)
 
-    return await ctx.step(
+    return await rounds.ctx.step(
         "summary",
         summed,
-        document,
-        clauses,
-        frame,
-        found,
-        by_models,
-        told(read, frame.language),
+        reviewing.document,
+        reviewing.clauses,
+        rounds.frame,
+        reviewing.found,
+        [finding for one in read for finding in one.reading.findings],
+        told(read, rounds.frame.language),
         progress=90,
         message="summing up",
     )

@@ -106,7 +106,9 @@ async def test_nobody_is_asked_where_nothing_was_found(monkeypatch: pytest.Monke
     assert {alias for alias, _ in models.asked} == {"best"}
 
 
-async def test_a_fault_of_ours_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    models = Scripted(lambda _: NOTHING, lambda _: KeyError("a bug"))
-    done = await run_review(monkeypatch, models, CONTRACT)
-    assert isinstance(done.error, KeyError)
+@pytest.mark.parametrize("error", [KeyError("a bug"), Failed("UNKNOWN_OUTCOME")])
+async def test_what_is_no_failure_of_a_model_is_raised(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    done = await run_review(monkeypatch, Scripted(lambda _: NOTHING, lambda _: error), CONTRACT)
+    assert done.error is error

@@ -18,7 +18,7 @@ from stagepost.tasks.contract_review.by_model.models import (
     alias,
 )
 from stagepost.tasks.contract_review.by_model.prompt import LANGUAGE
-from stagepost.tasks.contract_review.by_model.trouble import kind_of, limit_of
+from stagepost.tasks.contract_review.by_model.trouble import MAY_BE_LEFT, kind_of, limit_of
 from stagepost.tasks.contract_review.category_words import word
 from stagepost.tasks.contract_review.clause_label import clause_name, shortened
 from stagepost.tasks.contract_review.frame import Knowledge
@@ -92,7 +92,7 @@ async def sum_up(
     except Exception as error:
         if limit := limit_of(error):
             raise limit from error  # the step waits for it, and asks again
-        if kind_of(error) is None:
+        if kind_of(error) not in MAY_BE_LEFT:
             raise
         return _warned(summary, frame)
     return worded(summary, answer, entries, frame)

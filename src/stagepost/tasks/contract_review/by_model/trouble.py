@@ -20,6 +20,9 @@ OF_THE_SERVICE: Final = frozenset({"OVERLOADED", "SERVER_ERROR", "TIMEOUT", NOT_
 STANDING: Final = frozenset({"AUTH", "CONFIG", "QUOTA", "BUDGET"})
 """Nobody answers until a person or a calendar acts: the engine waits for that without a worker."""
 
+MAY_BE_LEFT: Final = OF_THE_CLAUSE | OF_THE_SERVICE | STANDING
+"""A report can be made without the answer; any other failure is the engine's."""
+
 ASKED_AGAIN: Final = (
     frozenset({"CONTEXT_LENGTH", "BAD_OUTPUT", UNPROVED}) | OF_THE_SERVICE | STANDING
 )
