@@ -54,7 +54,10 @@ class Refused(BaseModel):
 
 
 class Reading(BaseModel):
-    """What came of one window: findings, or the kind of failure."""
+    """What came of one window: findings, or the kind of failure.
+
+    `addressed`: the window speaks to the software that reads it.
+    """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
 
@@ -62,6 +65,7 @@ class Reading(BaseModel):
     model: str = ""
     failure: str | None = None
     refused: Refused = Refused()
+    addressed: bool = False
 
 
 class _Place(NamedTuple):
@@ -88,11 +92,13 @@ def screened(
         elif not any(_same(finding, other) for other in kept):
             kept.append(finding)
     shown = tuple(kept[:FINDINGS_MOST])
+    addressed = addresses_software(window.item.text)
     surplus = len(kept) - len(shown) + max(0, len(answer.findings) - _LOOKED_AT)
     return Reading(
         findings=shown,
         model=model,
-        failure=None if shown else _without_findings(answer, window),
+        failure=None if shown else _without_findings(answer, addressed=addressed),
+        addressed=addressed,
         refused=Refused(
             unproved=unproved,
             unknown=unknown,
@@ -102,11 +108,11 @@ def screened(
     )
 
 
-def _without_findings(answer: ClauseAnswer, window: Window) -> str | None:
+def _without_findings(answer: ClauseAnswer, *, addressed: bool) -> str | None:
     """What is wrong with an answer that leaves nothing to show; None if the clause is in order."""
     if answer.verdict != NO_ISSUE or answer.findings:
         return UNPROVED
-    return ADDRESSED if addresses_software(window.item.text) else None
+    return ADDRESSED if addressed else None
 
 
 def _finding(answer: FindingAnswer, place: _Place) -> Finding | Literal["unproved", "unknown"]:

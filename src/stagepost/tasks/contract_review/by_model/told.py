@@ -13,6 +13,8 @@ from stagepost.tasks.contract_review.summary import Told
 from stagepost.tasks.contract_review.wording import Wording, counted
 from stagepost.tasks.documents.document import Language
 
+NAMED_MOST = 12  # clauses that one warning names
+
 
 def told(read: Sequence[Read], language: Language) -> Told:
     """Who read the clauses and how far. Where no model answered, the rules are the engine."""
@@ -27,7 +29,7 @@ def told(read: Sequence[Read], language: Language) -> Told:
             warnings=(_fallen(failures)(language),),
             not_analysed=_failed(refusals, language),
         )
-    warnings = [*_unread(failures), *_left_out(refused)]
+    warnings = [*_unread(failures), *_left_out(refused), *_addressed(read)]
     return Told(
         engine=engine(names),
         by_model=bool(names),
@@ -84,6 +86,17 @@ def _left_out(refused: Refused) -> Iterator[Wording]:
             f"{counted(refused.uncited, 'finding')} of the model cited law that could not be"
             " verified; the citation is left out.",
             f"有{refused.uncited}项模型发现引用了无法核实的法律，该引用已删去。",
+        )
+
+
+def _addressed(read: Iterable[Read]) -> Iterator[Wording]:
+    labels = list(dict.fromkeys(one.window.label for one in read if one.reading.addressed))
+    if labels:
+        named = ", ".join(labels[:NAMED_MOST]) + (" …" if len(labels) > NAMED_MOST else "")
+        yield Wording(
+            f"Words that address the software that reads them stand in: {named}. Read them"
+            " yourself.",
+            f"下列条款含有针对审查软件的指示，请人工审阅：{named}。",
         )
 
 
