@@ -6,7 +6,7 @@ from stagepost.tasks.contract_review.categories import categorise
 from stagepost.tasks.contract_review.categories.front import front
 from stagepost.tasks.contract_review.clause_item import ClauseItem, clause_items, not_analysed
 from stagepost.tasks.contract_review.frame import Knowledge
-from stagepost.tasks.contract_review.labels import DISCLAIMER
+from stagepost.tasks.contract_review.labels import DISCLAIMER, DISCLAIMER_MODEL
 from stagepost.tasks.contract_review.likeness import NOT_A_CONTRACT, looks_like_contract
 from stagepost.tasks.contract_review.missing import (
     TERMS_ELSEWHERE,
@@ -35,8 +35,11 @@ def assemble(
 ) -> ReviewReport:
     """The whole report; `failed` are clauses whose analysis broke, with the reason."""
     items = clause_items(document, clauses)
+    told = summary.told
+    unread = told.not_analysed if told else ()
+    closing = DISCLAIMER_MODEL if told and told.by_model else DISCLAIMER
     return ReviewReport(
-        engine=ENGINE,
+        engine=told.engine if told else ENGINE,
         file_hash=document.sha256,
         pages=len(document.pages),
         language=knowledge.language,
@@ -53,8 +56,8 @@ def assemble(
         findings=summary.findings,
         missing_clauses=summary.missing_clauses,
         checks=summary.checks,
-        not_analysed=(*failed, *not_analysed(document, items, knowledge.language)),
-        disclaimer=DISCLAIMER(knowledge.language),
+        not_analysed=(*failed, *unread, *not_analysed(document, items, knowledge.language)),
+        disclaimer=closing(knowledge.language),
     )
 
 
@@ -82,6 +85,7 @@ def _warnings(document: Document, knowledge: Knowledge, summary: ReviewSummary) 
     elif is_extract(document):
         yield TOO_SHORT(knowledge.language)
     yield from document.warnings
+    yield from summary.told.warnings if summary.told else ()
     if summary.dropped:
         yield Wording(
             f"{counted(summary.dropped, 'finding')} left out: the quote is not in the document.",

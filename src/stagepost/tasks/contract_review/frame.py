@@ -3,7 +3,7 @@
 import re
 from datetime import date
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from stagepost import InvalidInput
@@ -11,7 +11,7 @@ from stagepost.tasks.contract_review.contract_type import detect
 from stagepost.tasks.contract_review.law import KNOWLEDGE_DATE
 from stagepost.tasks.contract_review.party import parties
 from stagepost.tasks.contract_review.playbook import RULES
-from stagepost.tasks.contract_review.report import ContractType, Party, Side
+from stagepost.tasks.contract_review.report import ContractType, Party, Side, is_none
 from stagepost.tasks.contract_review.view import view
 from stagepost.tasks.documents.document import Clause, Document, Language
 
@@ -47,6 +47,7 @@ class Knowledge(BaseModel):
     prc: bool
     rules: tuple[str, ...]
     knowledge_date: date
+    model: str | None = Field(None, exclude_if=is_none)
 
 
 def knowledge(
@@ -57,6 +58,7 @@ def knowledge(
     contract_type: ContractType | None = None,
     language: Language | None = None,
     playbook: str = "default",
+    model: str | None = None,
 ) -> Knowledge:
     """Gather what the analysis needs to know about a contract.
 
@@ -67,6 +69,7 @@ def knowledge(
         contract_type: its type; None detects it.
         language: the report's language; None takes the document's.
         playbook: which playbook to review by.
+        model: the alias of the model that reviews; None leaves it to the rules.
 
     Raises:
         InvalidInput: more than 500 pages, no clause at all, or an unknown playbook.
@@ -82,6 +85,7 @@ def knowledge(
         prc=prc,
         rules=tuple(rule.id for rule in RULES if rule.fits(kind, prc=prc)),
         knowledge_date=KNOWLEDGE_DATE,
+        model=model,
     )
 
 

@@ -10,6 +10,12 @@ DISCLAIMER = Wording(
     "本报告由固定规则自动生成，未使用语言模型。其作用是提示值得关注的措辞，不构成法律意见；未提及的内容仍可能存在风险。"
     "签署前请由律师审阅。",
 )
+DISCLAIMER_MODEL = Wording(
+    "This report was made by a language model and by fixed rules. Both can be wrong, and what they do not"
+    " mention may still be a risk; it is no legal advice. Have a lawyer read the contract before you sign.",
+    "本报告由语言模型和固定规则自动生成。二者均可能出错，未提及的内容仍可能存在风险；本报告不构成法律意见。"
+    "签署前请由律师审阅。",
+)
 LEVEL: dict[Severity, Wording] = {
     "HIGH": Wording("high", "高"),
     "MEDIUM": Wording("medium", "中"),
@@ -92,6 +98,12 @@ PAGE = {
     "negotiability": Wording("Negotiable", "可谈判性"),
     "confidence": Wording("Confidence", "置信度"),
     "bears": Wording("Harms", "不利方"),
+    "found_by": Wording("Found by", "发现者"),
+    "rule": Wording("rule", "规则"),
+    "unverified": Wording(
+        "The law that the model cited could not be verified and is left out.",
+        "模型引用的法律无法核实，已删去。",
+    ),
     "formula": Wording(
         "Level: HIGH with three or more HIGH entries, or 40 points with at least one HIGH; MEDIUM with any"
         " HIGH entry or 10 points; else LOW. An entry counts HIGH 10, MEDIUM 3, LOW 1; MEDIUM and LOW"

@@ -7,7 +7,7 @@ exactly that range of it. Severities order as HIGH, MEDIUM, LOW.
 from datetime import date
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from stagepost.tasks.documents.document import ClauseKind, Language
@@ -70,8 +70,18 @@ class Party(_Shape):
     role: Literal["payer", "supplier", "unknown"] = "unknown"
 
 
+def is_none(value: object) -> bool:
+    """Whether a field is left out of what is printed and kept."""
+    return value is None
+
+
 class Finding(_Shape):
-    """One risk in one clause. `for_whom` is the party that bears it, `neutral` for both."""
+    """One risk in one clause. `for_whom` is the party that bears it, `neutral` for both.
+
+    `rule_id` names the rule that found it, "" for none; `model` the language model that did.
+    `origin` is whose finding it is first: a rule's that a model confirms has both names. `citation`
+    is "unverified" where a model cited law that was not given to it, and which is not repeated.
+    """
 
     id: str
     rule_id: str
@@ -90,6 +100,8 @@ class Finding(_Shape):
     negotiability: Severity
     confidence: float
     origin: Origin
+    model: str | None = Field(None, exclude_if=is_none)
+    citation: Literal["unverified"] | None = Field(None, exclude_if=is_none)
 
 
 class CategorySpan(_Shape):

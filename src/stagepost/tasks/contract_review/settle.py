@@ -37,11 +37,17 @@ def without_mutual(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def folded(findings: Iterable[Finding], language: Language) -> list[Finding]:
-    """List a rule at most `EACH_MOST` times a bearer; the last one names the other clauses."""
+    """List a rule at most `EACH_MOST` times a bearer; the last one names the other clauses.
+
+    What a model has found or confirmed is about its own clause, and is listed by itself.
+    """
     groups: dict[tuple[str, Side], list[Finding]] = defaultdict(list)
-    for finding in findings:
-        groups[finding.rule_id, finding.for_whom].append(finding)
     listed: list[Finding] = []
+    for finding in findings:
+        if finding.model is None:
+            groups[finding.rule_id, finding.for_whom].append(finding)
+        else:
+            listed.append(finding)
     for group in groups.values():
         group.sort(key=lambda finding: (rank(finding.severity), finding.start))
         listed += group[: EACH_MOST - 1]

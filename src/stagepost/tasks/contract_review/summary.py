@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from itertools import chain
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from stagepost.tasks.contract_review.by_model.merge import merged
 from stagepost.tasks.contract_review.category_words import word
 from stagepost.tasks.contract_review.checks import mechanical_checks
 from stagepost.tasks.contract_review.clause_label import clause_name
@@ -20,8 +21,10 @@ from stagepost.tasks.contract_review.report import (
     Finding,
     KeyTerm,
     MissingClause,
+    NotAnalysed,
     Severity,
     Side,
+    is_none,
     rank,
 )
 from stagepost.tasks.contract_review.settle import folded, ranked, verbatim, without_mutual
@@ -31,8 +34,22 @@ from stagepost.tasks.documents.document import Clause, Document
 ACTIONS_MOST = 5
 
 
+class Told(BaseModel):
+    """What a review by a model says of itself; `by_model` is false where none answered."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+
+    engine: str
+    by_model: bool
+    warnings: tuple[str, ...]
+    not_analysed: tuple[NotAnalysed, ...]
+
+
 class ReviewSummary(BaseModel):
-    """Everything that is decided from above the single clause; `dropped` counts unproved quotes."""
+    """Everything that is decided from above the single clause; `dropped` counts unproved quotes.
+
+    `told` is there where a model was asked.
+    """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
 
@@ -44,6 +61,7 @@ class ReviewSummary(BaseModel):
     checks: tuple[Check, ...]
     key_terms: tuple[KeyTerm, ...]
     dropped: int
+    told: Told | None = Field(None, exclude_if=is_none)
 
 
 def summarise(
@@ -51,6 +69,8 @@ def summarise(
     clauses: tuple[Clause, ...],
     knowledge: Knowledge,
     findings: Iterable[Iterable[Finding]],
+    by_models: Iterable[Finding] = (),
+    told: Told | None = None,
 ) -> ReviewSummary:
     """Settle the clauses' findings and say what matters.
 
@@ -59,13 +79,17 @@ def summarise(
         clauses: its clauses.
         knowledge: the frame of the review.
         findings: what `analyse_clause` gave for each clause, in any order.
+        by_models: what models found, already screened.
+        told: what a review by models says of itself; None for one by the rules.
 
     Returns:
         Findings in reading order, each quote verbatim at its place (others are dropped and
         counted); the missing clauses and checks; the level by the formula of `overall`.
     """
     proved, dropped = verbatim(chain.from_iterable(findings), document)
-    settled = ranked(folded(without_mutual(proved), knowledge.language), knowledge.side)
+    models, forged = verbatim(by_models, document)
+    both = merged(without_mutual(proved), models)
+    settled = ranked(folded(both, knowledge.language), knowledge.side)
     missing = missing_clauses(document, knowledge)
     checks = mechanical_checks(document, clauses, knowledge)
     weighed = weigh(settled, missing, checks, knowledge.side)
@@ -78,7 +102,8 @@ def summarise(
         missing_clauses=missing,
         checks=checks,
         key_terms=key_terms(document, knowledge),
-        dropped=dropped,
+        dropped=dropped + forged,
+        told=told,
     )
 
 
@@ -139,7 +164,7 @@ def _actions(
     language = knowledge.language
     ordered = [
         *((rank(check.severity), 0, check.kind, _of_check(check)) for check in checks),
-        *((rank(one.severity), 1, one.rule_id, _of_finding(one)) for one in findings),
+        *((rank(one.severity), 1, one.rule_id or one.id, _of_finding(one)) for one in findings),
         *((rank(one.severity), 2, one.category, _of_missing(one)) for one in missing),
     ]
     first: dict[str, str] = {}
