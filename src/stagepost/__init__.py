@@ -5,6 +5,7 @@ from stagepost.client import Client
 from stagepost.context import Context
 from stagepost.errors import (
     AmbiguousStep,
+    CallFailed,
     ChildFailed,
     CodeChanged,
     Conflict,
@@ -18,6 +19,7 @@ from stagepost.errors import (
     StagepostError,
     Terminal,
 )
+from stagepost.model_calls import Reply
 from stagepost.options import Options
 from stagepost.registry import App
 from stagepost.retry import Retry
@@ -26,6 +28,7 @@ from stagepost.upload import Upload
 __all__ = [
     "AmbiguousStep",
     "App",
+    "CallFailed",
     "Caller",
     "ChildFailed",
     "Client",
@@ -38,6 +41,7 @@ __all__ = [
     "Options",
     "Overloaded",
     "RateLimited",
+    "Reply",
     "Retry",
     "Retryable",
     "ServerError",

@@ -6,7 +6,7 @@ same, and nothing is sent. A long wait holds no worker.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, Generic, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
 from pydantic import BaseModel
 
@@ -36,10 +36,47 @@ from stagepost.scope import CURRENT
 from stagepost.waiting import LimitFree
 
 Model = TypeVar("Model", bound=BaseModel)
+Value = TypeVar("Value")
 
 Said = str | Message | Mapping[str, Any]
 """A message: its text alone is the user's."""
 
+
+class How(TypedDict, total=False):
+    """How a model is asked. With `emit` the text goes to whoever watches as it comes.
+
+    `max_tokens` bounds the answer. `timeout` is of one call that is sent, in seconds or as text.
+    With `wait=False` a model that can't be had now for longer than a moment is a failure instead of
+    a wait. `extra` goes into the request as it is.
+    """
+
+    max_tokens: int
+    temperature: float | None
+    tools: Sequence[Tool]
+    tool_use: ToolUse
+    stop: Sequence[str]
+    emit: bool
+    timeout: float | str
+    wait: bool
+    extra: Mapping[str, Any]
+
+
+class Reply(NamedTuple, Generic[Value]):
+    """An answer in the form that was wanted, and the model that gave it, as `provider/model`."""
+
+    value: Value
+    model: str
+
+
+class _Asked(NamedTuple):
+    """A call's answer, and which model gave it."""
+
+    call_id: str
+    model: str
+    answer: Answer
+
+
+_USUAL_TIMEOUT: Final = 600.0
 _RESTS: Final = 5.0  # seconds between two looks while others of the handler run
 _LONGEST: Final = 3_600.0  # seconds that one call may take
 
@@ -65,13 +102,7 @@ class ModelCalls:
         messages: Said | Sequence[Said],
         *,
         response_model: type[Model],
-        max_tokens: int = DEFAULT_OUTPUT,
-        temperature: float | None = None,
-        stop: Sequence[str] = (),
-        emit: bool = False,
-        timeout: float | str = 600.0,
-        wait: bool = True,
-        extra: Mapping[str, Any] | None = None,
+        **how: Unpack[How],
     ) -> Model: ...
 
     @overload
@@ -81,15 +112,7 @@ class ModelCalls:
         messages: Said | Sequence[Said],
         *,
         response_model: None = None,
-        max_tokens: int = DEFAULT_OUTPUT,
-        temperature: float | None = None,
-        tools: Sequence[Tool] = (),
-        tool_use: ToolUse = ToolUse.AUTO,
-        stop: Sequence[str] = (),
-        emit: bool = False,
-        timeout: float | str = 600.0,
-        wait: bool = True,
-        extra: Mapping[str, Any] | None = None,
+        **how: Unpack[How],
     ) -> Answer: ...
 
     async def chat(
@@ -98,41 +121,49 @@ class ModelCalls:
         messages: Said | Sequence[Said],
         *,
         response_model: type[Model] | None = None,
-        max_tokens: int = DEFAULT_OUTPUT,
-        temperature: float | None = None,
-        tools: Sequence[Tool] = (),
-        tool_use: ToolUse = ToolUse.AUTO,
-        stop: Sequence[str] = (),
-        emit: bool = False,
-        timeout: float | str = 600.0,
-        wait: bool = True,
-        extra: Mapping[str, Any] | None = None,
+        **how: Unpack[How],
     ) -> Answer | Model:
-        """Ask a model, by an alias of models.toml or as `provider/model`.
+        """Ask a model, by an alias of models.toml or as `provider/model`; see `How`.
 
         With `response_model`, a Pydantic model, the answer is one of it; what does not fit is asked
-        for again, twice at most. With `emit` the text goes to whoever watches as it comes.
-        `timeout` is of one call that is sent. With `wait=False` a model that can't be had now for
-        longer than a moment is a failure instead of a wait. `extra` goes into the request as it is.
+        for again, twice at most.
 
         Raises CallFailed, whose `kind` says why; BAD_OUTPUT for answers that never fit, and for
         one that was cut by `max_tokens` where a form was wanted.
         """
-        request = ChatRequest(
-            model,
-            _messages(messages),
-            max_tokens,
-            Sampling(temperature=temperature),
-            None if response_model is None else form_of(response_model),
-            tuple(tools),
-            tool_use,
-            tuple(stop),
-            dict(extra or {}),
-        )
-        total = Timeouts(total=_timeout(timeout))
         if response_model is None:
-            return _chatted(await self._call(request, total, emit=emit, wait=wait))
-        return await self._fitting(request, response_model, total, emit=emit, wait=wait)
+            return (await self._asked(_request(model, messages, None, how), how)).answer
+        return (await self.reply(model, messages, response_model=response_model, **how)).value
+
+    async def reply(
+        self,
+        model: str,
+        messages: Said | Sequence[Said],
+        *,
+        response_model: type[Model],
+        **how: Unpack[How],
+    ) -> Reply[Model]:
+        """Ask as `chat` does, and learn as well which model of the chain has answered."""
+        request = _request(model, messages, response_model, how)
+        why = ""
+        for _ in range(1 + MOST_REPAIRS):
+            asked = await self._asked(request, how)
+            answer = asked.answer
+            found = read_answer(answer.text, response_model)
+            if not isinstance(found, Unfit):
+                return Reply(found, asked.model)
+            why = " ".join(found.faults)
+            if answer.finish is Finish.LENGTH:
+                why = f"The answer was cut after {request.max_output_tokens} tokens. {why}"
+            await self._gate.through(self._journal.reject, asked.call_id, why)
+            if answer.finish is Finish.LENGTH:
+                # It would be cut again, and longer ones by the same bound.
+                break
+            request = repaired(request, answer.text, found)
+        raise CallFailed(
+            f"{request.model} did not answer as {response_model.__name__}: {why}",
+            kind=FailureKind.BAD_OUTPUT,
+        )
 
     async def embed(
         self,
@@ -150,34 +181,16 @@ class ModelCalls:
             raise TypeError("The saved call was no embedding.")
         return [list(vector) for vector in got.answer.vectors]
 
-    async def _fitting(
-        self,
-        request: ChatRequest,
-        model: type[Model],
-        timeouts: Timeouts,
-        *,
-        emit: bool,
-        wait: bool,
-    ) -> Model:
-        why = ""
-        for _ in range(1 + MOST_REPAIRS):
-            got = await self._call(request, timeouts, emit=emit, wait=wait)
-            answer = _chatted(got)
-            found = read_answer(answer.text, model)
-            if not isinstance(found, Unfit):
-                return found
-            why = " ".join(found.faults)
-            if answer.finish is Finish.LENGTH:
-                why = f"The answer was cut after {request.max_output_tokens} tokens. {why}"
-            await self._gate.through(self._journal.reject, got.call_id, why)
-            if answer.finish is Finish.LENGTH:
-                # It would be cut again, and longer ones by the same bound.
-                break
-            request = repaired(request, answer.text, found)
-        raise CallFailed(
-            f"{request.model} did not answer as {model.__name__}: {why}",
-            kind=FailureKind.BAD_OUTPUT,
+    async def _asked(self, request: ChatRequest, how: How) -> _Asked:
+        got = await self._call(
+            request,
+            Timeouts(total=_timeout(how.get("timeout", _USUAL_TIMEOUT))),
+            emit=how.get("emit", False),
+            wait=how.get("wait", True),
         )
+        if not isinstance(got.answer, Answer):
+            raise TypeError("The saved call was an embedding.")
+        return _Asked(got.call_id, got.model, got.answer)
 
     async def _call(
         self,
@@ -203,6 +216,22 @@ class ModelCalls:
                 await branch.rest(min(_RESTS, told.seconds))
 
 
+def _request(
+    model: str, messages: Said | Sequence[Said], wanted: type[BaseModel] | None, how: How
+) -> ChatRequest:
+    return ChatRequest(
+        model,
+        _messages(messages),
+        how.get("max_tokens", DEFAULT_OUTPUT),
+        Sampling(temperature=how.get("temperature")),
+        None if wanted is None else form_of(wanted),
+        tuple(how.get("tools", ())),
+        how.get("tool_use", ToolUse.AUTO),
+        tuple(how.get("stop", ())),
+        dict(how.get("extra", {})),
+    )
+
+
 def _messages(said: Said | Sequence[Said]) -> tuple[Message, ...]:
     several = [said] if isinstance(said, str | Message | Mapping) else said
     return tuple(_message(each) for each in several)
@@ -223,9 +252,3 @@ def _timeout(length: float | str) -> float:
     if not 0 < found <= _LONGEST:
         raise ValueError("A call's time-out lies between 0 and 1 hour.")
     return found
-
-
-def _chatted(got: GotCall) -> Answer:
-    if not isinstance(got.answer, Answer):
-        raise TypeError("The saved call was an embedding.")
-    return got.answer

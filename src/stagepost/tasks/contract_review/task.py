@@ -63,7 +63,7 @@ class ReviewRequest(BaseModel):
 @app.task("contract-review", lane="interactive", timeout="30m", retry=RETRY)
 async def contract_review(ctx: Context, request: ReviewRequest) -> ReviewReport:
     """Find what a party should know before it signs, each finding at its place in the text."""
-    models = _models(ctx)
+    models: Models = ctx.llm
     document = await ctx.step("parse", _parse, request.file, progress=10, message="reading")
     clauses = await ctx.step(
         "clauses", split_clauses, document, progress=20, message="finding clauses"
@@ -71,7 +71,7 @@ async def contract_review(ctx: Context, request: ReviewRequest) -> ReviewReport:
     # Who reviews is settled here, once: another models.toml changes no review that has begun.
     frame = await ctx.step(
         "knowledge",
-        partial(_frame, models=() if models is None else tuple(await models.models())),
+        partial(_frame, models=tuple(await models.models())),
         document,
         clauses,
         request,
@@ -81,16 +81,9 @@ async def contract_review(ctx: Context, request: ReviewRequest) -> ReviewReport:
     if frame.model is None:
         summary = await _by_rules(ctx, document, clauses, frame)
     else:
-        assert models is not None
         summary = await _by_model(ctx, models, document, clauses, frame, request)
 
     return await _published(ctx, document, clauses, frame, summary)
-
-
-def _models(ctx: Context) -> Models | None:
-    """The configured models; None in a context that has none."""
-    models: Models | None = getattr(ctx, "llm", None)
-    return models
 
 
 async def _by_rules(

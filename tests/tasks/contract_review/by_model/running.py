@@ -10,6 +10,9 @@ from stagepost.outcome import Succeeded
 from stagepost.tasks.contract_review.task import app
 from stagepost.testing import TaskRun, run_task
 
+REAL = Context.llm
+"""Models of a context that has none."""
+
 
 async def run_review(
     patch: pytest.MonkeyPatch,
@@ -21,7 +24,7 @@ async def run_review(
     **request: Any,
 ) -> TaskRun:
     """One attempt of a review of this text, in a context that has these models."""
-    patch.setattr(Context, "llm", models, raising=False)
+    patch.setattr(Context, "llm", REAL if models is None else models)
     return await run_task(
         app,
         "contract-review",

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pydantic import BaseModel
-
+from stagepost import Reply
 from stagepost.tasks.contract_review import Knowledge, analyse_clause, clause_items
 from stagepost.tasks.contract_review.by_model.answer import (
     ClauseAnswer,
@@ -53,7 +52,7 @@ class Scripted:
     async def models(self) -> Sequence[str]:
         return self._models
 
-    async def chat(
+    async def reply(
         self,
         model: str,
         messages: Sequence[Any],
@@ -69,11 +68,7 @@ class Scripted:
         told = (self._clause if of_clause else self._summary)(messages[1]["content"])
         if isinstance(told, Exception):
             raise told
-        return told
-
-    def model_of(self, answer: BaseModel) -> str:
-        assert isinstance(answer, ClauseAnswer | SummaryAnswer)
-        return "main/large"
+        return Reply(told, "main/large")
 
 
 def said(quote: str, **other: Any) -> FindingAnswer:

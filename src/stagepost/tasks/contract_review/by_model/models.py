@@ -1,11 +1,11 @@
 """What the review needs of the models, and which of them it asks."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, TypedDict, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypedDict, TypeVar
 
 from pydantic import BaseModel
 
-from stagepost import InvalidInput
+from stagepost import InvalidInput, Reply
 
 Reviewer = Literal["auto", "model", "rules"]
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -28,7 +28,7 @@ class Models(Protocol):
         """The aliases; none where no model is configured."""
         ...
 
-    async def chat(
+    async def reply(
         self,
         model: str,
         messages: Sequence[Any],
@@ -36,22 +36,13 @@ class Models(Protocol):
         response_model: type[Answer],
         max_tokens: int,
         wait: bool,
-    ) -> Answer:
-        """Ask an alias, and answer what it said as an instance of `response_model`.
+    ) -> Reply[Answer]:
+        """Ask an alias; what it said as an instance of `response_model`, and who said it.
 
         A call that was answered is not paid again when the step around it runs again. A failure is
         an exception with a `kind`, a name from the table of failures, or one that a handler raises.
         With `wait` what only time or a person can mend is waited for; without, it is a failure.
         """
-        ...
-
-
-@runtime_checkable
-class TellsModel(Protocol):
-    """Models that know which of an alias's chain gave an answer."""
-
-    def model_of(self, answer: BaseModel) -> str:
-        """The model's name, as in `provider/name`."""
         ...
 
 
@@ -70,8 +61,3 @@ def chosen(reviewer: Reviewer, models: Sequence[str]) -> str | None:
             ' or send "reviewer": "rules".'
         )
     return alias(models, REVIEWS_WITH)
-
-
-def answered_by(models: Models, answer: BaseModel, asked: str) -> str:
-    """The name of the model that gave an answer: the alias where nobody knows better."""
-    return models.model_of(answer) if isinstance(models, TellsModel) else asked

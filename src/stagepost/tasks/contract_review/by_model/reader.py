@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stagepost.tasks.contract_review.by_model.answer import ClauseAnswer
-from stagepost.tasks.contract_review.by_model.models import Models, answered_by
+from stagepost.tasks.contract_review.by_model.models import Models
 from stagepost.tasks.contract_review.by_model.prompt import asked
 from stagepost.tasks.contract_review.by_model.screen import Reading, screened
 from stagepost.tasks.contract_review.by_model.trouble import (
@@ -47,7 +47,7 @@ class Reader:
             return Reading(failure=NOT_ASKED)
         question = await asyncio.to_thread(asked, window, frame, self.secret)
         try:
-            answer = await self.models.chat(
+            answer, name = await self.models.reply(
                 self.alias,
                 question.messages,
                 response_model=ClauseAnswer,
@@ -62,7 +62,6 @@ class Reader:
                 raise
             return Reading(failure=kind)
         self._failed = 0
-        name = answered_by(self.models, answer, self.alias)
         return await asyncio.to_thread(screened, answer, window, question.grounds, frame, name)
 
     def _keeps(self, kind: str) -> bool:

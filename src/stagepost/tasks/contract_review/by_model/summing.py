@@ -82,7 +82,7 @@ async def sum_up(
         return summary
     asks = alias(await models.models(), SUMS_UP_WITH, frame.model or "")
     try:
-        answer = await models.chat(
+        answer, _ = await models.reply(
             asks,
             messages(entries, frame, secret),
             response_model=SummaryAnswer,
