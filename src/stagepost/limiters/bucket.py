@@ -22,6 +22,7 @@ from stagepost.limiters.window import end_of_slice, length
 
 _LATE: Final = 0.005  # of a window; by how much calls may differ in their way to the provider
 _SPARE: Final = 0.02  # of a window's units, which the burst holds beside the largest request
+_SPARE_TIME: Final = 400  # ms; and what comes back in these, for whoever asks a little late
 _RETURNS: Final = 0.1  # of a window's units; so many that are given back may go out in one go
 _SLOWER: Final = 0.7
 _RECOVERY: Final = 0.9  # of the limit in a window: 1.5 % a second for one of a minute
@@ -191,7 +192,8 @@ class Bucket:
 
     def _burst(self, limit: Limit) -> float:
         most = self.most(limit)
-        return min(float(most), self.largest + most * _SPARE)
+        spare = max(_SPARE, min(_RETURNS, _SPARE_TIME / length(limit)))
+        return min(float(most), self.largest + most * spare)
 
     def _rate(self, limit: Limit) -> float:
         return self.most(limit) * _pace(limit).share * self.factor / length(limit)
