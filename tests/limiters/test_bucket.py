@@ -278,6 +278,13 @@ def test_a_limit_that_is_told_lower_holds_and_a_higher_one_up_to_ours() -> None:
     assert desk.account.state(desk.limit).most == 600
     assert desk.fill(10, 60) == pytest.approx(594, abs=30)
     desk.heed(most=60_000)
+    # It may have been told before.
+    assert desk.account.state(desk.limit).most == 600
+    desk.now += 29_000
+    desk.heed(most=60_000)
+    assert desk.account.state(desk.limit).most == 600
+    desk.now += 1_000
+    desk.heed(most=60_000)
     assert desk.account.state(desk.limit).most == 6_000
     desk.fill(10, 60)
     assert desk.fill(10, 60) == pytest.approx(5_940, abs=40)
@@ -289,6 +296,18 @@ def test_what_went_out_before_anything_was_told_counts_against_what_is_told() ->
     desk.heed(most=600)
     # Only the last 600 fit into a minute.
     assert desk.ask(10).wait == pytest.approx(54.5, abs=1.5)
+
+
+def test_what_is_told_of_before_and_after_in_turn_takes_nothing_from_the_book() -> None:
+    desk = Desk(lent())
+    desk.heed(most=6_000)
+    desk.fill(10, 60)
+    for _ in range(20):
+        desk.now += 10
+        desk.heed(most=6_000)
+        desk.heed(most=3_000)
+    assert desk.account.state(desk.limit).used == pytest.approx(2_970, abs=60)
+    assert desk.account.state(desk.limit).most == 3_000
 
 
 def test_a_limit_of_which_nothing_was_known_rises_with_what_is_told() -> None:
