@@ -47,6 +47,8 @@ class Load:
     takes: float = 3_000
     late: int = 150
     """ms that a call is on its way, at most."""
+    stale: bool = False
+    """Whether answers tell of the limits as they were when the call came."""
 
 
 @dataclass
@@ -64,6 +66,7 @@ class Simulation:
     refused: list[int] = field(default_factory=list)
     billed: list[tuple[int, int]] = field(default_factory=list)
     begins: bool = True
+    dead: set[int] = field(default_factory=set)
     answered: int = 0
     unanswered: int = 0
 
@@ -91,9 +94,18 @@ class Simulation:
             self.now, _, action = heapq.heappop(self.events)
             action()
 
+    def kill(self, worker: int) -> None:
+        """A process dies; its calls are with the provider, and nobody settles them."""
+        self.dead.add(worker)
+        living = {str(each) for each in range(self.workers) if each not in self.dead}
+        for account in self.accounts.values():
+            account.bury(living)
+
     # Our side
 
     def next_call(self, worker: int) -> None:
+        if worker in self.dead:
+            return
         if not self.begins and not self.again[worker]:
             return
         if self.again[worker]:
@@ -114,6 +126,8 @@ class Simulation:
         return Reservation(key, [Charge(limit, units[what]) for what, limit in self.limits.items()])
 
     def ask(self, worker: int, call: Call, key: str) -> None:
+        if worker in self.dead:
+            return
         asked = Asked(self.reservation(call, key), str(worker), 5_000)
         found = decision.decide(self.accounts, asked, self.now)
         if not found.verdict.granted:
@@ -146,7 +160,8 @@ class Simulation:
         call.tries += 1
         refused = self.quota.admit(call.asked, self.seconds)
         if refused is None:
-            self.at(self.now + int(call.takes), lambda: self.answer(call, key))
+            headers = self.quota.headers(self.seconds) if self.load.stale else None
+            self.at(self.now + int(call.takes), lambda: self.answer(worker, call, key, headers))
             if self.quota.charge == "reserved":
                 self.billed.append((self.now, call.asked))
             else:
@@ -161,11 +176,14 @@ class Simulation:
         if not self.begins:
             self.next_call(worker)
 
-    def answer(self, call: Call, key: str) -> None:
+    def answer(
+        self, worker: int, call: Call, key: str, headers: dict[str, str] | None = None
+    ) -> None:
         self.quota.settle(call.asked, call.used, self.seconds)
         self.answered += 1
         self.unanswered -= 1
-        self.end(call, key, call.used, self.quota.headers(self.seconds))
+        if worker not in self.dead:
+            self.end(call, key, call.used, headers or self.quota.headers(self.seconds))
 
     # What has come of it
 

@@ -140,13 +140,12 @@ class Account:
         if limit.calendar is not None and notice.spent is not None:
             self.budget.spent = max(self.budget.spent, notice.spent)
 
-    @property
-    def is_blank(self) -> bool:
+    def is_blank(self, wall: int) -> bool:
         """Whether nothing is lost where it is forgotten."""
-        return not (
-            self.holds or self.open or self.tickets or self.window.slices or self.bucket.parts
-            or self.budget.spent or self.bucket.told or self.bucket.paused_until > self.moment
-        )  # fmt: skip
+        waited_for = self.holds or self.open or self.tickets
+        lent = self.window.slices or self.bucket.parts or self.bucket.told
+        paused = self.bucket.paused_until > self.moment
+        return not (waited_for or lent or paused or self.budget.is_spent(wall))
 
     def release(self, key: str) -> bool:
         """What is held under this id is free; whether something was."""
@@ -252,15 +251,7 @@ class Account:
         self.bucket.shift(by)
         self.holds = {key: hold._replace(since=hold.since + by) for key, hold in self.holds.items()}
         self.open = {key: call._replace(since=call.since + by) for key, call in self.open.items()}
-        self.tickets = {
-            key: each._replace(
-                since=each.since + by,
-                counts_from=each.counts_from + by,
-                counts_until=each.counts_until + by,
-                expires=each.expires + by,
-            )
-            for key, each in self.tickets.items()
-        }
+        self.tickets = {key: each.shifted(by) for key, each in self.tickets.items()}
 
     # As text
 
@@ -278,7 +269,7 @@ class Account:
         if self.bucket != _NO_BUCKET:
             kept["bucket"] = self.bucket.dump()
         if self.budget != _NO_BUDGET:
-            kept["budget"] = (self.budget.since, self.budget.spent, self.budget.wall)
+            kept["budget"] = self.budget.dump()
         if self.open:
             kept["open"] = {key: tuple(call) for key, call in self.open.items()}
         return orjson.dumps(kept).decode()

@@ -22,7 +22,9 @@ from stagepost.limiters.window import end_of_slice, length
 
 _LATE: Final = 0.005  # of a window; by how much calls may differ in their way to the provider
 _SPARE: Final = 0.02  # of a window's units, which the burst holds beside the largest request
+_SPARE_TIME: Final = 400  # ms; and what comes back in these, for whoever asks a little late
 _RETURNS: Final = 0.1  # of a window's units; so many that are given back may go out in one go
+_DOUBT: Final = 0.5  # of a window, in which a higher limit must be told alone to be believed
 _SLOWER: Final = 0.7
 _RECOVERY: Final = 0.9  # of the limit in a window: 1.5 % a second for one of a minute
 _FADES: Final = 10  # windows in which half of the largest request is forgotten
@@ -45,6 +47,8 @@ class Bucket:
     told: int | None = None
     """The provider's limit, by its own word."""
     told_at: int = 0
+    higher_since: int | None = None
+    """Since when it has told of nothing but a higher one."""
     factor: float = 1.0
     slowed_at: int | None = None
     paused_until: int = 0
@@ -106,10 +110,7 @@ class Bucket:
         """Learn what the provider has told."""
         self.refill.learn(notice, length(limit), moment)
         if notice.most is not None:
-            before = self.most(limit)
-            self.told = max(1, notice.most)
-            self._rescale(self.most(limit) / before)
-            self.told_at = moment
+            self._believe(limit, max(1, notice.most), moment)
         if notice.left is not None and self.credit is not None:
             self.credit = min(self.credit, float(max(0, notice.left)))
         if notice.slower:
@@ -126,6 +127,8 @@ class Bucket:
         self.refill.shift(by)
         if self.slowed_at is not None:
             self.slowed_at += by
+        if self.higher_since is not None:
+            self.higher_since += by
 
     def _credit_fits(self, limit: Limit, units: int, ahead: int, moment: int) -> int:
         if self.credit is None:
@@ -172,6 +175,18 @@ class Bucket:
         else:
             self.parts.append((last, out, back))
 
+    def _believe(self, limit: Limit, told: int, moment: int) -> None:
+        before = self.most(limit)
+        if self.told is None or told <= self.told:
+            self.told, self.higher_since = told, None
+        elif self.higher_since is None:
+            # Answers that were long on their way may tell what held before a lower one.
+            self.higher_since = moment
+        elif moment - self.higher_since >= length(limit) * _DOUBT:
+            self.told, self.higher_since = told, None
+        self._rescale(self.most(limit) / before)
+        self.told_at = moment
+
     def _rescale(self, ratio: float) -> None:
         if ratio >= 1:
             return
@@ -191,7 +206,8 @@ class Bucket:
 
     def _burst(self, limit: Limit) -> float:
         most = self.most(limit)
-        return min(float(most), self.largest + most * _SPARE)
+        spare = max(_SPARE, min(_RETURNS, _SPARE_TIME / length(limit)))
+        return min(float(most), self.largest + most * spare)
 
     def _rate(self, limit: Limit) -> float:
         return self.most(limit) * _pace(limit).share * self.factor / length(limit)
@@ -207,6 +223,7 @@ class Bucket:
             "parts": self.parts,
             "told": self.told,
             "toldAt": self.told_at,
+            "higherSince": self.higher_since,
             "factor": self.factor,
             "slowedAt": self.slowed_at,
             "pausedUntil": self.paused_until,
@@ -223,6 +240,7 @@ class Bucket:
             parts=[(last, out, back) for last, out, back in kept["parts"]],
             told=kept["told"],
             told_at=kept["toldAt"],
+            higher_since=kept["higherSince"],
             factor=kept["factor"],
             slowed_at=kept["slowedAt"],
             paused_until=kept["pausedUntil"],

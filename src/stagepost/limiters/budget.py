@@ -21,11 +21,12 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(slots=True)
 class Budget:
-    """What was spent since the instant `since`, at which the period began."""
+    """What was spent since the instant `since`, at which the period began, and when it turns."""
 
     since: int = 0
     spent: int = 0
     wall: int = 0
+    turns: int = 0
 
     def catch_up(self, limit: Limit, wall: int) -> None:
         """Go on to this instant of the wall's clock, and turn with the calendar."""
@@ -36,6 +37,11 @@ class Budget:
         elif self.since - begin > _FAR_AHEAD:
             # Whoever set it has righted it. What is spent stays spent.
             self.since = begin
+        self.turns = end_of(_calendar(limit), max(self.since, wall))
+
+    def is_spent(self, wall: int) -> bool:
+        """Whether something is spent of a period that has not turned by then."""
+        return self.spent != 0 and wall < self.turns
 
     def fits_in(self, limit: Limit, units: int, ahead: int, *, open_units: int, soon: int) -> int:
         """In how many ms units fit behind so many others; from NEVER on if they never do.
@@ -48,11 +54,15 @@ class Budget:
         need = ahead + units
         if self.spent + need <= most:
             return 0
-        turns = end_of(_calendar(limit), max(self.since, self.wall)) - self.wall
+        turns = self.turns - self.wall
         if self.spent - open_units + units <= most:
             # Those before it may use less than they reserve, too.
             return min(soon, turns)
         return turns
+
+    def dump(self) -> tuple[int, int, int, int]:
+        """All of it, for JSON."""
+        return self.since, self.spent, self.wall, self.turns
 
 
 def begin_of(calendar: Calendar, wall: int) -> int:

@@ -1,6 +1,6 @@
 """What stands in the book of a limit: who waits, what is held, which calls are not settled."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 Mark = tuple[int, str]
 """Where a reservation stands in line: when it first came, and its id."""
@@ -18,6 +18,15 @@ class Ticket(NamedTuple):
     counts_until: int
     expires: int
     away: bool = False
+
+    def shifted(self, by: int) -> Self:
+        """The same after the clock was set."""
+        return self._replace(
+            since=self.since + by,
+            counts_from=self.counts_from + by,
+            counts_until=self.counts_until + by,
+            expires=self.expires + by,
+        )
 
 
 class Hold(NamedTuple):

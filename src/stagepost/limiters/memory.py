@@ -106,8 +106,8 @@ class MemoryLimiter:
     def _sweep(self) -> None:
         if len(self._accounts) < self._sweep_at:
             return
-        # A blank one may hold a spent budget of a day that is over: it catches up when asked.
-        for name in [name for name, each in self._accounts.items() if each.is_blank]:
+        wall = self._clock.now()
+        for name in [name for name, each in self._accounts.items() if each.is_blank(wall)]:
             del self._accounts[name]
         self._sweep_at = len(self._accounts) + _SWEEP
 
