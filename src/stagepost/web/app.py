@@ -20,6 +20,7 @@ from stagepost.web.answers import Operation
 from stagepost.web.artifacts import ArtifactRoutes
 from stagepost.web.auth import Door
 from stagepost.web.batches import BatchRoutes
+from stagepost.web.calls import CallRoutes
 from stagepost.web.cancels import CancelRoutes
 from stagepost.web.dead_letters import DeadLetterRoutes
 from stagepost.web.docs import DocRoutes
@@ -72,6 +73,7 @@ def create_app(parts: Parts) -> Envelope:
     for routes in (
         statuses,
         TaskRoutes(parts, reader),
+        CallRoutes(parts, reader),
         ErasureRoutes(parts),
         SignalRoutes(parts),
         ArtifactRoutes(parts, reader),

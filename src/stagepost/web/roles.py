@@ -50,6 +50,8 @@ ROLES: Final[Mapping[tuple[str, str], Role | None]] = {
     ("GET", f"{_TASK}/result"): Role.READ,
     ("GET", f"{_TASK}/events"): Role.READ,
     ("GET", f"{_TASK}/steps"): Role.READ,
+    ("GET", f"{_TASK}/calls"): Role.READ,
+    ("GET", f"{_TASK}/calls/{{call_id}}"): Role.READ,
     ("GET", f"{_TASK}/artifacts"): Role.READ,
     ("GET", f"{_TASK}/artifacts/{{name}}"): Role.READ,
     ("POST", f"{_TASK}/cancel"): Role.SUBMIT,
