@@ -50,6 +50,7 @@ from stagepost.web.submit import PATH as SUBMIT
 from stagepost.web.submit import Submit
 from stagepost.web.tasks import TaskRoutes
 from stagepost.web.uploads import UploadRoutes
+from stagepost.web.usage import UsageRoutes
 
 
 def create_app(parts: Parts) -> Envelope:
@@ -83,6 +84,7 @@ def create_app(parts: Parts) -> Envelope:
         RedriveRoutes(parts),
         LaneRoutes(parts),
         SharedLimitRoutes(parts),
+        UsageRoutes(parts),
         ScheduleRoutes(parts),
         RuleRoutes(parts),
         KeyRoutes(parts, keyring),

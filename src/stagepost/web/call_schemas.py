@@ -92,3 +92,31 @@ class Spending(TypedDict):
     reasoningTokens: int
     cost: float
     unknownCost: float
+
+
+class UsageSums(Spending):
+    """What was spent on one day, by one tenant, and so on; null for what it is not summed up by."""
+
+    day: str | None
+    tenant: str | None
+    user: str | None
+    type: str | None
+    provider: str | None
+    model: str | None
+
+
+UsageReport = TypedDict(
+    "UsageReport",
+    {
+        "from": str,
+        "to": str,
+        "total": Spending,
+        "items": list[UsageSums],
+        "next": None,
+        "complete": bool,
+    },
+)
+"""What was spent from one day to another, both of them in.
+
+`complete` is false where there are more sums than the answer has; `next` is always null.
+"""

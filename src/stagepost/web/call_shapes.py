@@ -4,9 +4,9 @@ from typing import Any, Final
 
 import orjson
 
-from stagepost.calls import Call, Spent
+from stagepost.calls import Call, Spent, UsageSum
 from stagepost.event import rfc3339
-from stagepost.web.call_schemas import CallItem, KeptText, Spending, WholeCall
+from stagepost.web.call_schemas import CallItem, KeptText, Spending, UsageSums, WholeCall
 
 _MICRO: Final = 1_000_000
 
@@ -79,6 +79,19 @@ def spending(spent: Spent) -> Spending:
         "reasoningTokens": spent.reasoning,
         "cost": dollars(spent.cost),
         "unknownCost": dollars(spent.unknown_cost),
+    }
+
+
+def usage_sums(found: UsageSum) -> UsageSums:
+    """What one day, tenant, user, type or model has spent."""
+    return {
+        "day": None if found.day is None else found.day.isoformat(),
+        "tenant": found.tenant,
+        "user": found.user,
+        "type": found.type,
+        "provider": found.provider,
+        "model": found.model,
+        **spending(found.spent),
     }
 
 
