@@ -133,12 +133,12 @@ async def test_who_sees_what(keyed: Engine) -> None:
         ("admin", "default", "root"): {"default"},
     }
     async with http(keyed) as client:
-        for (role, tenant, user), seen in sees.items():
-            client.headers.update(await keyed.key(role, tenant=tenant, user=user))
+        for (role, tenant, bound), seen in sees.items():
+            client.headers.update(await keyed.key(role, tenant=tenant, user=bound))
             items = (await asked(client, by="tenant,user"))["items"]
             assert {item["tenant"] for item in items} == seen, (role, tenant)
-            if user is not None:
-                assert {item["user"] for item in items} == {user}
+            if bound is not None:
+                assert {item["user"] for item in items} == {bound}
             others = await asked(client, by="user", tenant="acme")
             assert bool(others["items"]) is ("acme" in seen)
 

@@ -14,6 +14,7 @@ from stagepost.rules import RuleKind
 from stagepost.web.answers import Operation, answer, reads
 from stagepost.web.fleet_schemas import CheckResult, Liveness, Readiness
 from stagepost.web.metrics import MEDIA_TYPE, Metrics
+from stagepost.web.model_limits import model_limits
 from stagepost.web.parts import Check, Parts
 
 _log = logging.getLogger("stagepost.web")
@@ -92,6 +93,7 @@ class HealthRoutes:
     async def _limits(self) -> None:
         limiting = self._parts.limiting
         limits = [rule.limit for rule in (await limiting.rules()).values()]
+        limits += [each.limit for each in model_limits(self._parts.models)]
         try:
             self._metrics.limits(await limiting.limiter.state(limits))
         except LimiterUnavailable:
