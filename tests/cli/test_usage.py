@@ -11,6 +11,7 @@ from stagepost.cli import run
 from stagepost.cli.exits import Exit
 from stagepost.cli.output import money
 from stagepost.outcome import Drained
+from stagepost.records import Scope
 from support.calls import KEY, new_call, refused_call, result
 from web.kit import Engine, engine_in, serving
 
@@ -96,3 +97,53 @@ def test_what_makes_no_sense_is_a_usage(
 )  # fmt: skip
 def test_money_has_as_many_digits_as_it_needs(dollars: float, text: str) -> None:
     assert money(dollars) == text
+
+
+async def test_a_task_is_shown_with_its_calls_and_their_cost(
+    engine: Engine, command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task_id = await spend(engine)
+    assert await command("show", task_id) == 0
+    lines = capsys.readouterr().out.splitlines()
+    told = [" ".join(line.split()) for line in lines]
+    assert "cost $1.24 for 3 calls (1 failed; 1 unknown, counted as $0.001)" in told
+    (step,) = [line for line in told if line.startswith("analyse#1") and "main/large" not in line]
+    assert "$1.24" in step
+    rows = [line for line in told if line.startswith("analyse#1 main/large")]
+    assert [row.split()[2:4] for row in rows] == [
+        ["RESULT", "1"],
+        ["REFUSED", "1"],
+        ["UNKNOWN", "1"],
+    ]
+    assert rows[1].endswith("RATE_LIMIT")
+    calls = await engine.store.calls.find(task_id, Scope(None), None, 10)
+    assert rows[2].endswith(f"{calls[2].id}, counted by its estimate")
+    assert await command("show", task_id, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [call["state"] for call in found["calls"]] == ["RESULT", "REFUSED", "UNKNOWN"]
+
+
+async def test_a_task_without_calls_says_nothing_of_them(
+    engine: Engine, command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task_id = (await engine.submit()).task_id
+    assert await command("show", task_id) == 0
+    out = capsys.readouterr().out
+    assert "cost" not in out
+    assert "calls to models" not in out
+
+
+async def test_many_calls_are_shown_as_one(
+    engine: Engine, command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task_id = (await engine.submit()).task_id
+    claimed = await engine.worker.claim()
+    for number in range(7):
+        call = new_call(KEY._replace(path=f"analyse[{number}]"))
+        await engine.store.calls.begin(claimed.lease, call)
+        await engine.store.calls.end(task_id, call.id, result())
+    assert await command("show", task_id) == 0
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if "main/large" in line]
+    assert row.split() == [
+        "analyse[*]", "main/large", "RESULT", "7", "700", "210", "6.3", "s", "$0.00315",
+    ]  # fmt: skip

@@ -12,10 +12,11 @@ from stagepost.cli.exits import Usage
 from stagepost.cli.listing import show_rows
 from stagepost.cli.output import console, money, print_json
 from stagepost.cli.rows import Columns
+from stagepost.cli.spent import spent_text
 from stagepost.remote import Remote, UsageWhere
 
 if TYPE_CHECKING:
-    from stagepost.web.call_schemas import Spending, UsageReport, UsageSums
+    from stagepost.web.call_schemas import UsageReport, UsageSums
 
 _SUMS: Final = ("CALLS", "FAILED", "UNKNOWN", "TOKENS IN", "OUT", "COST")
 _DAYS_MOST: Final = 366
@@ -84,13 +85,3 @@ def _total(report: "UsageReport") -> str:
     if not report["complete"]:
         text += f"; the first {len(report['items'])} sums are shown, fewer days or --type say more"
     return text
-
-
-def spent_text(spent: "Spending") -> str:
-    """A sum over calls in words."""
-    text = f"{money(spent['cost'])} for {spent['calls']} calls"
-    failed = spent["rejected"] + spent["refused"]
-    parts = [f"{failed} failed"] if failed else []
-    if spent["unknown"]:
-        parts.append(f"{spent['unknown']} unknown, counted as {money(spent['unknownCost'])}")
-    return f"{text} ({'; '.join(parts)})" if parts else text
