@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from stagepost.calls import GROUPS
 from stagepost.cli.asking import Json, Url, ask
 from stagepost.cli.exits import Usage
 from stagepost.cli.listing import show_rows
@@ -14,6 +13,7 @@ from stagepost.cli.output import console, money, print_json
 from stagepost.cli.rows import Columns
 from stagepost.cli.spent import spent_text
 from stagepost.remote import Remote, UsageWhere
+from stagepost.spending import GROUPS
 
 if TYPE_CHECKING:
     from stagepost.web.call_schemas import UsageReport, UsageSums

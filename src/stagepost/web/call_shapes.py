@@ -4,8 +4,9 @@ from typing import Any, Final
 
 import orjson
 
-from stagepost.calls import Call, Spent, UsageSum
+from stagepost.calls import Call
 from stagepost.event import rfc3339
+from stagepost.spending import Spent, UsageSum
 from stagepost.web.call_schemas import CallItem, KeptText, Spending, UsageSums, WholeCall
 
 _MICRO: Final = 1_000_000

@@ -10,7 +10,6 @@ import orjson
 
 from stagepost.batch import ChildRecord
 from stagepost.blobs import OFFLOAD_OVER
-from stagepost.calls import Spent
 from stagepost.event import Event, rfc3339, wait_data
 from stagepost.failure import REACTIONS, FailureKind, Redrive
 from stagepost.records import (
@@ -21,6 +20,7 @@ from stagepost.records import (
     TaskView,
     UploadRecord,
 )
+from stagepost.spending import Spent
 from stagepost.task import SETTLED, Payload, Status, Task, Wait
 from stagepost.web.call_shapes import dollars, spending
 from stagepost.web.outlook import Foresight

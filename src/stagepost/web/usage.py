@@ -10,8 +10,9 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from starlette.requests import Request
 from starlette.responses import Response
 
-from stagepost.calls import GROUPS, PAGE_MOST, Group, Spent, UsageQuery, UsageSum
+from stagepost.calls import PAGE_MOST
 from stagepost.records import Scope
+from stagepost.spending import GROUPS, Group, Spent, UsageQuery, UsageSum
 from stagepost.web.answers import Operation, Strict, answer, identity_of, reads
 from stagepost.web.call_schemas import UsageReport
 from stagepost.web.call_shapes import spending, usage_sums
