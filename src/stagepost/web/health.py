@@ -85,8 +85,11 @@ class HealthRoutes:
             workers, stamped = await store.workers(), await store.stamped()
             self._metrics.gauges(lanes, workers, paused, stamped, now)
             self._metrics.schedules(await store.schedules.standing())
+            self._metrics.calls.unknown(await store.calls.unknown_by_type())
         except StoreUnavailable:
             self._metrics.store_down()
+        if self._parts.asking is not None:
+            self._metrics.calls.breakers(self._parts.asking.states())
         await self._limits()
         return Response(self._metrics.text(), headers={"Content-Type": MEDIA_TYPE})
 

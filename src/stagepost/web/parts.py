@@ -1,7 +1,7 @@
 """What the web layer is built from; the wiring fills it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stagepost.blobs import Blobs
@@ -44,3 +44,7 @@ class Parts:
     asking: Asking | None = None
     checks: Mapping[str, Check] = field(default_factory=dict)
     draining: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def model_names(self) -> Sequence[str]:
+        """The models that models.toml names."""
+        return [] if self.models is None else [model.name for model in self.models.named()]
