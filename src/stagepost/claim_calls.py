@@ -16,6 +16,7 @@ from uuid_utils import uuid7
 
 from stagepost.call_waits import SHORTEST, failed, later, limited
 from stagepost.calls import Answered, Body, CallEnd, CallKey, Estimate, NewCall, replays
+from stagepost.claim_watch import ClaimWatch
 from stagepost.errors import CallFailed
 from stagepost.failure import FailureKind
 from stagepost.insisting import insist
@@ -31,7 +32,6 @@ from stagepost.llm.lending import Lent
 from stagepost.llm.provider import (
     Answer,
     CallRefused,
-    ChatRequest,
     Chunk,
     Embeddings,
     EmbedRequest,
@@ -94,8 +94,7 @@ class ClaimCalls:
         self._hold = hold
         self._courses: dict[CallKey, Course] = {}
         self._known: Mapping[CallKey, Answered] | None = None
-        self._spans: dict[CallKey, Operation] = {}
-        self._told: dict[str, str] = {}  # the model of each answer in a form, which may not fit
+        self._watch = ClaimWatch(claim, asking)
 
     @property
     def models(self) -> Sequence[str]:
@@ -112,37 +111,32 @@ class ClaimCalls:
         else:
             await self._check_unknown(key)
             told = await self._asked(key, wanted, keeper)
-        if isinstance(told, GotCall) and _has_form(wanted):
-            self._told[told.call_id] = told.model
+        if isinstance(told, GotCall):
+            self._watch.taken(wanted, told)
         return told
 
     async def _asked(self, key: CallKey, wanted: WantedCall, keeper: Keeper) -> GotCall | CallWait:
         if key not in self._courses:
             self._courses[key] = self._course(wanted)
-        span = self._spans.get(key)
-        if span is None:
-            span = self._spans[key] = self._span(wanted, self._courses[key])
+        course = self._courses[key]
+        span = self._watch.operation(key, wanted, course.model)
         try:
-            told = await self._go(_Asked(key, wanted, keeper, span), self._courses[key])
+            told = await self._go(_Asked(key, wanted, keeper, span), course)
         except CallFailed as error:
-            self._spans.pop(key).failed(error)
+            self._watch.failed(key, error)
             raise
-        if isinstance(told, CallWait):
-            span.waits(told.why, told.seconds)
-            return told
-        del self._courses[key]
-        self._spans.pop(key).answered(told.model, told.answer)
+        self._watch.told(key, told)
+        if isinstance(told, GotCall):
+            del self._courses[key]
         return told
 
     def close(self) -> None:
         """The claim is over: what has no answer yet is asked for by another one."""
-        for span in self._spans.values():
-            span.let_go()
-        self._spans.clear()
+        self._watch.close()
 
     async def reject(self, call_id: str, why: str) -> None:
         """An accepted answer can't be used after all."""
-        self._asking.watchers.rejected(self._claim.type, self._told.pop(call_id, ""))
+        self._watch.rejected(call_id)
         await insist(lambda: self._store.calls.reject(self._claim.task_id, call_id, why))
 
     def _course(self, wanted: WantedCall) -> Course:
@@ -150,13 +144,6 @@ class ClaimCalls:
             return self._asking.course(wanted.request.model)
         except UnknownModel as error:
             raise CallFailed(str(error), kind=FailureKind.CONFIG) from error
-
-    def _span(self, wanted: WantedCall, course: Course) -> Operation:
-        claim, request = self._claim, wanted.request
-        about = {"stagepost.task.type": claim.type, "stagepost.step": wanted.path}
-        return self._asking.spans.operation(
-            claim.task_id, claim.trace_id, about, request, course.model
-        )
 
     async def _go(self, asked: _Asked, course: Course) -> GotCall | CallWait:
         clock, patient = self._asking.clock, asked.wanted.patient
@@ -206,8 +193,7 @@ class ClaimCalls:
         clock, request = self._asking.clock, asked.wanted.request
         began = clock.monotonic()
         lent = await self._asking.lending.reserve(model, request, name, max(0.0, until - began))
-        waited = lent.wait if isinstance(lent, Verdict) else clock.monotonic() - began
-        self._asking.watchers.waited(model.name, waited)
+        self._watch.limits(key, model, began, lent)
         return lent
 
     async def _send(
@@ -218,7 +204,7 @@ class ClaimCalls:
             call = await self._intent(model, asked, lent)
             await insist(lambda: self._store.calls.begin(self._claim.lease, call))
             self._asking.begins(model)
-            self._asking.watchers.sent(self._claim.type, model.name)
+            self._watch.sent(model)
             began = self._asking.clock.monotonic()
             with asked.span.attempt(model, call.id) as attempt:
                 came = await self._answer(model, provider, asked, began)
@@ -275,7 +261,7 @@ class ClaimCalls:
         return entries.refused(model, error, body, _now(), took=took)
 
     async def _end(self, call: NewCall, end: CallEnd) -> None:
-        self._asking.watchers.ended(self._claim.type, call, end)
+        self._watch.ended(call, end)
         await insist(lambda: self._store.calls.end(self._claim.task_id, call.id, end))
 
     async def _memo(self) -> Mapping[CallKey, Answered]:
@@ -314,7 +300,3 @@ def _now() -> datetime:
 
 def _model_of(found: Answered) -> str:
     return f"{found.provider}/{found.model}"
-
-
-def _has_form(wanted: WantedCall) -> bool:
-    return isinstance(wanted.request, ChatRequest) and wanted.request.form is not None

@@ -35,7 +35,9 @@ TABLE: Final[Mapping[str, Row]] = {
         "counter", ("type", "model"), "What calls have cost in US dollars, as the ledger counts it."
     ),
     "stagepost_call_wait_seconds": Row(
-        "histogram", ("model",), "How long a call waited for its model's limits, or was told to."
+        "histogram",
+        ("model",),
+        "How long a call waited for its model's limits, with or without a worker.",
     ),
     "stagepost_calls_unknown_total": Row(
         "gauge", ("type",), "Calls in the ledger of which nobody knows how they ended."
