@@ -1,7 +1,5 @@
 """What /metrics tells of calls to models."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,38 +10,19 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from engine_kit.engine import ALL, reached
-from engine_kit.models import asking, ended
+from engine_kit.models import ended
 from stagepost.calls import UNTOLD
 from stagepost.errors import StoreUnavailable
 from stagepost.llm.breaker import State
 from stagepost.outcome import Drained
-from stagepost.simulated import Simulation, Step
+from stagepost.simulated import Step
 from stagepost.task import Status
-from stagepost.web import Parts, create_app
 from stagepost.web.call_metrics import CallMetrics
-from stagepost.wiring import Engine
 from support.calls import new_call, refused_call, result
 from web import kit
-from web.kit import BASE, alive
+from web.served_models import served
 
 Labels = frozenset[tuple[str, str]]
-
-
-@asynccontextmanager
-async def served(
-    folder: Path, *script: Step, **changes: Any
-) -> AsyncIterator[tuple[Engine, Simulation, httpx.AsyncClient]]:
-    """An engine that calls models, and a client of its API."""
-    async with asking(folder, *script, **changes) as (engine, simulation):
-        parts = Parts(
-            settings=engine.settings, app=engine.app, client=engine.client, store=engine.store,
-            notifier=engine.notifier, bus=engine.bus, limiting=engine.limiting, blobs=engine.blobs,
-            clock=engine.clock, models=engine.models, asking=engine.asking,
-        )  # fmt: skip
-        app = create_app(parts)
-        transport = httpx.ASGITransport(app)
-        async with alive(app), httpx.AsyncClient(transport=transport, base_url=BASE) as client:
-            yield engine, simulation, client
 
 
 async def samples(client: httpx.AsyncClient, name: str) -> dict[Labels, float]:
