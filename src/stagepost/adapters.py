@@ -123,11 +123,15 @@ def _chosen(name: str, choices: Mapping[str, Choice], wanted: str) -> Choice:
         ) from None
 
 
-def asking(settings: Settings, limiter: Limiter, clock: Clock) -> Asking | None:
-    """Who asks models; None where there is no models.toml. Raises StoreRefused for a bad one."""
+def models(settings: Settings) -> Catalogue | None:
+    """Which models there are; None where there is no models.toml. Raises for a bad one, too."""
     try:
         file = find_catalogue(settings.models, [settings.folder, Path()])
-        models = None if file is None else Catalogue.read(file)
+        return None if file is None else Catalogue.read(file)
     except BadCatalogue as error:
         raise StoreRefused(str(error)) from error
-    return None if models is None else Asking(models, provider_for, Lending(limiter), clock)
+
+
+def asking(catalogue: Catalogue | None, limiter: Limiter, clock: Clock) -> Asking | None:
+    """Who asks these models."""
+    return None if catalogue is None else Asking(catalogue, provider_for, Lending(limiter), clock)

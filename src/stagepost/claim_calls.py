@@ -14,7 +14,9 @@ from typing import Final, NamedTuple, Protocol
 
 from uuid_utils import uuid7
 
+from stagepost.call_waits import SHORTEST, failed, later, limited
 from stagepost.calls import Answered, Body, CallEnd, CallKey, Estimate, NewCall, replays
+from stagepost.claim_watch import ClaimWatch
 from stagepost.errors import CallFailed
 from stagepost.failure import FailureKind
 from stagepost.insisting import insist
@@ -37,7 +39,7 @@ from stagepost.llm.provider import (
 )
 from stagepost.llm.refusal import Refusal
 from stagepost.llm.request_hash import request_hash
-from stagepost.llm.reserving import is_budget
+from stagepost.llm.spans import Operation
 from stagepost.records import Claimed
 from stagepost.store import Store
 
@@ -47,7 +49,6 @@ PATIENCE: Final = 5.0
 """Seconds of waiting in place; a longer wait holds no worker."""
 
 _PAGE: Final = 1_000
-_SHORTEST: Final = 0.1  # seconds of a wait without a worker
 _FIRST_CLAIM: Final = 1
 
 
@@ -73,6 +74,7 @@ class _Asked(NamedTuple):
     key: CallKey
     wanted: WantedCall
     keeper: Keeper
+    span: Operation
 
 
 class _Came(NamedTuple):
@@ -92,6 +94,7 @@ class ClaimCalls:
         self._hold = hold
         self._courses: dict[CallKey, Course] = {}
         self._known: Mapping[CallKey, Answered] | None = None
+        self._watch = ClaimWatch(claim, asking)
 
     @property
     def models(self) -> Sequence[str]:
@@ -104,17 +107,36 @@ class ClaimCalls:
         found = (await self._memo()).get(key)
         if found is not None:
             answer = read_answer(await keeper.body_text(found.body))
-            return GotCall(found.call_id, f"{found.provider}/{found.model}", answer)
-        await self._check_unknown(key)
+            told: GotCall | CallWait = GotCall(found.call_id, _model_of(found), answer)
+        else:
+            await self._check_unknown(key)
+            told = await self._asked(key, wanted, keeper)
+        if isinstance(told, GotCall):
+            self._watch.taken(wanted, told)
+        return told
+
+    async def _asked(self, key: CallKey, wanted: WantedCall, keeper: Keeper) -> GotCall | CallWait:
         if key not in self._courses:
             self._courses[key] = self._course(wanted)
-        told = await self._go(_Asked(key, wanted, keeper), self._courses[key])
+        course = self._courses[key]
+        span = self._watch.operation(key, wanted, course.model)
+        try:
+            told = await self._go(_Asked(key, wanted, keeper, span), course)
+        except CallFailed as error:
+            self._watch.failed(key, error)
+            raise
+        self._watch.told(key, told)
         if isinstance(told, GotCall):
             del self._courses[key]
         return told
 
+    def close(self) -> None:
+        """The claim is over: what has no answer yet is asked for by another one."""
+        self._watch.close()
+
     async def reject(self, call_id: str, why: str) -> None:
         """An accepted answer can't be used after all."""
+        self._watch.rejected(call_id)
         await insist(lambda: self._store.calls.reject(self._claim.task_id, call_id, why))
 
     def _course(self, wanted: WantedCall) -> Course:
@@ -136,17 +158,17 @@ class ClaimCalls:
                     step = course.refused(sent, self._asking.spread())
                 case Wait(seconds, refusal):
                     if clock.monotonic() + seconds > until:
-                        return _later(seconds, refusal, course, patient=patient)
+                        return later(seconds, refusal, course, patient=patient)
                     await clock.sleep(seconds)
                     step = course.begin()
                 case GiveUp(refusal):
                     del self._courses[asked.key]
                     if refusal.kind not in ELSEWHERE:
-                        raise _failed(refusal)
+                        raise failed(refusal)
                     # Somebody has to mend it; a call goes again when a breaker lets it.
                     wait = course.begin()
-                    seconds = wait.seconds if isinstance(wait, Wait) else _SHORTEST
-                    return _later(seconds, refusal, course, patient=patient)
+                    seconds = wait.seconds if isinstance(wait, Wait) else SHORTEST
+                    return later(seconds, refusal, course, patient=patient)
 
     async def _ask(
         self, model: Model, asked: _Asked, course: Course, until: float
@@ -158,7 +180,7 @@ class ClaimCalls:
             return error.refusal
         lent = await self._lent(model, asked, course, until)
         if isinstance(lent, Verdict):
-            return _limited(lent, patient=asked.wanted.patient)
+            return limited(lent, patient=asked.wanted.patient)
         return await self._asking.in_flight(self._send(model, provider, asked, lent))
 
     async def _lent(
@@ -168,8 +190,11 @@ class ClaimCalls:
         key = asked.key
         mark = f"call {key.request_hash[:16]} {key.n} {course.sent} {key.path}"
         name = (place_in_line(self._claim.task_id, mark), self._claim.lease_id)
-        patience = max(0.0, until - self._asking.clock.monotonic())
-        return await self._asking.lending.reserve(model, asked.wanted.request, name, patience)
+        clock, request = self._asking.clock, asked.wanted.request
+        began = clock.monotonic()
+        lent = await self._asking.lending.reserve(model, request, name, max(0.0, until - began))
+        self._watch.limits(key, model, began, lent)
+        return lent
 
     async def _send(
         self, model: Model, provider: Provider, asked: _Asked, lent: Lent
@@ -179,8 +204,11 @@ class ClaimCalls:
             call = await self._intent(model, asked, lent)
             await insist(lambda: self._store.calls.begin(self._claim.lease, call))
             self._asking.begins(model)
+            self._watch.sent(model)
             began = self._asking.clock.monotonic()
-            came = await self._answer(model, provider, asked, began)
+            with asked.span.attempt(model, call.id) as attempt:
+                came = await self._answer(model, provider, asked, began)
+                attempt.answered(*came)
             came = came._replace(answer=whole_text(came.answer))
         except CallRefused as error:
             self._asking.refused(model, error)
@@ -233,6 +261,7 @@ class ClaimCalls:
         return entries.refused(model, error, body, _now(), took=took)
 
     async def _end(self, call: NewCall, end: CallEnd) -> None:
+        self._watch.ended(call, end)
         await insist(lambda: self._store.calls.end(self._claim.task_id, call.id, end))
 
     async def _memo(self) -> Mapping[CallKey, Answered]:
@@ -269,24 +298,5 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _later(seconds: float, refusal: Refusal, course: Course, *, patient: bool) -> CallWait:
-    if not patient:
-        raise _failed(refusal, seconds)
-    # Users read what a task waits for; what the provider said is not for them.
-    return CallWait(max(seconds, _SHORTEST), f"{course.model.name} ({refusal.kind})")
-
-
-def _limited(verdict: Verdict, *, patient: bool) -> CallWait:
-    budget = is_budget(verdict.limit)
-    if not patient:
-        raise CallFailed(
-            f"The limit {verdict.limit} is used up.",
-            kind=FailureKind.BUDGET if budget else FailureKind.RATE_LIMIT,
-            retry_after=verdict.wait,
-        )
-    return CallWait(max(verdict.wait, _SHORTEST), verdict.limit)
-
-
-def _failed(refusal: Refusal, retry_after: float | None = None) -> CallFailed:
-    after = refusal.retry_after if retry_after is None else retry_after
-    return CallFailed(refusal.message, kind=refusal.kind, retry_after=after)
+def _model_of(found: Answered) -> str:
+    return f"{found.provider}/{found.model}"

@@ -88,6 +88,7 @@ class Executor:
     async def run(self, running: Running, watcher: Watcher) -> None:
         """Run the handler, then settle the claim; the watcher is told of both."""
         RUNNING.set(running)
+        calls = self._calls(running.claim)
         journal = ClaimJournal(
             running.claim,
             self._store,
@@ -96,7 +97,7 @@ class Executor:
             self._pages,
             self._limiting,
             running.worker_lease,
-            self._calls(running.claim),
+            calls,
         )
         try:
             try:
@@ -106,6 +107,8 @@ class Executor:
                 watcher.handled(running)
                 if journal.limits is not None:
                     await journal.limits.let_go()
+                if calls is not None:
+                    calls.close()
             if outcome is not None and not running.abandoned:
                 await self._settle(running.claim, journal, outcome)
                 if type(outcome) is Succeeded:

@@ -17,6 +17,8 @@ from stagepost.clock import Clock, SystemClock
 from stagepost.executor import Executor
 from stagepost.learning import Learner
 from stagepost.limiting import Limiting
+from stagepost.llm.asking import Asking
+from stagepost.llm.catalogue import Catalogue
 from stagepost.maintenance.families import Families
 from stagepost.maintenance.housekeeping import Housekeeping
 from stagepost.maintenance.limit_waker import LimitWaker
@@ -42,7 +44,10 @@ _BEGIN_ANEW: Final = 1.0  # seconds before a loop that has failed is begun anew
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """All of a process's engine; of the parts that are not in `parts` nothing runs."""
+    """All of a process's engine; of the parts that are not in `parts` nothing runs.
+
+    `models` are those of models.toml, if there is one; only a worker is `asking` them.
+    """
 
     settings: Settings
     app: App
@@ -52,6 +57,8 @@ class Engine:
     broker: Broker
     bus: Bus
     limiting: Limiting
+    models: Catalogue | None
+    asking: Asking | None
     blobs: Blobs
     notifier: Notifier
     client: Client
@@ -162,7 +169,8 @@ async def _opened(
         app=app, store=store, broker=broker, blobs=blobs, notifier=notifier, lanes=settings.lanes
     )
     learner = Learner(store, clock)
-    asking = adapters.asking(settings, limiter, clock) if Part.WORKER in parts else None
+    models = None if set(parts) == {Part.MAINTENANCE} else adapters.models(settings)
+    asking = adapters.asking(models, limiter, clock) if Part.WORKER in parts else None
     executor = Executor(app, store, blobs, bus, learner, settings.lanes, limiting, asking)
     worker = Worker(app, store, bus, executor, _worker_options(settings))
     return Engine(
@@ -174,6 +182,8 @@ async def _opened(
         broker,
         bus,
         limiting,
+        models,
+        asking,
         blobs,
         notifier,
         client,

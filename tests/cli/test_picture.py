@@ -85,7 +85,7 @@ def test_a_cancel_says_who_and_why() -> None:
 
 def _step(number: int) -> Any:
     instant = f"2026-01-31T08:00:{number:02d}.000Z"
-    told = {"path": f"analyse[{number}]", "name": "analyse", "attempt": 1, "bytes": 1}
+    told = {"path": f"analyse[{number}]", "name": "analyse", "attempt": 1, "bytes": 1, "cost": 0}
     return {**told, "startedAt": instant, "completedAt": instant}
 
 
@@ -104,7 +104,7 @@ def facts(**changes: Any) -> dict[str, str]:
         "maxAttempts": 4, "tenant": "acme", "user": "ada", "tags": [], "queuePosition": None,
         "estimatedSeconds": 10, "createdAt": SOON, "startedAt": None, "completedAt": None,
         "deadline": SOON, "cancelRequested": False, "traceId": None, "input": {}, "parentId": None,
-        "failures": [],
+        "failures": [], "spent": {"calls": 0},
     }  # fmt: skip
     whole: Any = {**STATUS, **task, **changes}
     names, values = _facts(whole, None).columns

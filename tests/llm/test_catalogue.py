@@ -169,3 +169,19 @@ def test_the_file_is_looked_for_where_it_is_said_to_be(tmp_path: Path) -> None:
 def test_no_text_does_more_than_be_refused(text: str) -> None:
     with contextlib.suppress(BadCatalogue):
         Catalogue.parse(text)
+
+
+def test_every_model_that_is_named_is_listed_once() -> None:
+    catalogue = Catalogue.parse("""
+[providers.main]
+kind = "openai"
+[models.best]
+chain = ["main/large", "main/small"]
+[models.fast]
+chain = ["main/small"]
+[limits."main/other"]
+requests_per_minute = 7
+""")
+    assert [model.name for model in catalogue.named()] == ["main/large", "main/other", "main/small"]
+    assert catalogue.named()[1].limits.requests_per_minute == 7
+    assert Catalogue.parse("").named() == []

@@ -26,6 +26,7 @@ def concrete(path: str) -> str:
         "{task_id}": TASK,
         "{type}": "echo",
         "{name}": "a",
+        "{call_id}": TASK,
         "{key_id}": TASK,
         "{schedule_id}": TASK,
         "{lane}": "batch",

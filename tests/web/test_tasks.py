@@ -184,11 +184,22 @@ class TestOne:
         assert [step["path"] for step in steps] == ["parse", "clauses", "report"]
         assert list(steps[0]) == [
             "path", "name", "state", "attempt", "fence", "startedAt", "completedAt", "bytes",
+            "cost",
         ]  # fmt: skip
         assert (steps[0]["state"], steps[0]["bytes"]) == ("saved", 1)
 
     @pytest.mark.parametrize(
-        "part", ["", "/result", "/events", "/steps", "/artifacts", "/artifacts/a", "/progress"]
+        "part",
+        [
+            "",
+            "/result",
+            "/events",
+            "/steps",
+            "/calls",
+            "/artifacts",
+            "/artifacts/a",
+            "/progress",
+        ],
     )
     async def test_another_tenants_task_is_not_there(
         self, engine: Engine, client: httpx.AsyncClient, part: str

@@ -18,6 +18,7 @@ from stagepost.cli import (
     submit,
     tasks,
     up,
+    usage,
     watch,
 )
 from stagepost.cli.batches import batches_app
@@ -71,6 +72,7 @@ app.command()(server.workers)
 app.add_typer(limits_app, name="limits")
 app.add_typer(schedules_app, name="schedules")
 app.command()(quotas.quotas)
+app.command(name="usage")(usage.show_usage)
 app.add_typer(keys_app, name="keys")
 app.command()(doctor.doctor)
 app.command()(init.init)

@@ -8,20 +8,20 @@ import typer
 from stagepost.cli.asking import Json, Url, ask
 from stagepost.cli.exits import Usage
 from stagepost.cli.listing import show_rows
-from stagepost.cli.output import console, print_json
+from stagepost.cli.output import console, duration, print_json
 from stagepost.cli.rows import Columns
 from stagepost.limit import DEFAULT_WINDOW, Limit
 from stagepost.remote import Remote
 
 if TYPE_CHECKING:
-    from stagepost.web.fleet_schemas import SharedLimit
+    from stagepost.web.fleet_schemas import ModelLimit, SharedLimit
 
 limits_app = typer.Typer(help="Show the limits that handlers share, set one, or take one away.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The limit's name.")]
 
 _COLUMNS = Columns(
-    ("LIMIT", "ALLOWS", "USED", "HELD", "WAITING", "FROM"),
+    ("LIMIT", "ALLOWS", "USED", "HELD", "WAITING", "FROM", "NOW"),
     narrow=("LIMIT", "ALLOWS", "USED", "HELD"),
     below=("WAITING", "FROM"),
 )
@@ -33,7 +33,7 @@ def limits(context: typer.Context, url: Url = None, as_json: Json = False) -> No
     if context.invoked_subcommand is not None:
         return
 
-    async def work(remote: Remote) -> "list[SharedLimit]":
+    async def work(remote: Remote) -> "list[SharedLimit | ModelLimit]":
         return [limit async for limit in remote.fleet.limits()]
 
     found = ask(url, work)
@@ -96,15 +96,13 @@ def remove(name: Name, url: Url = None, as_json: Json = False) -> None:
         console().print(f"limit {name} is removed", soft_wrap=True)
 
 
-def _row(limit: "SharedLimit") -> Sequence[object]:
-    return (
-        limit["name"],
-        _allows(limit),
-        limit["used"] if limit["units"] is not None else "",
-        limit["held"] if limit["atOnce"] is not None else "",
-        limit["waiting"],
-        limit["source"],
-    )
+def _row(limit: "SharedLimit | ModelLimit") -> Sequence[object]:
+    held = limit["held"] if limit["atOnce"] is not None else ""
+    if limit["source"] == "models":
+        used, allows, now = limit["used"], _lent(limit), _now(limit)
+        return limit["name"], allows, used, held, limit["waiting"], "models.toml", now
+    used_units = limit["used"] if limit["units"] is not None else ""
+    return limit["name"], _allows(limit), used_units, held, limit["waiting"], limit["source"], ""
 
 
 def _allows(limit: "SharedLimit") -> str:
@@ -112,3 +110,20 @@ def _allows(limit: "SharedLimit") -> str:
     words = Limit(limit["name"], limit["units"], window, None, limit["atOnce"]).words
     burst = limit["burst"]
     return words if burst is None else f"{words}, {burst} of them in a burst"
+
+
+def _lent(limit: "ModelLimit") -> str:
+    units = "as told" if limit["units"] is None else str(limit["units"])
+    at_once = "" if limit["atOnce"] is None else f" and {limit['atOnce']} at once"
+    return f"{units} in {limit['windowSeconds']:g} s{at_once}"
+
+
+def _now(limit: "ModelLimit") -> str:
+    parts = []
+    if limit["most"] is not None and limit["most"] != limit["units"]:
+        parts.append(f"{limit['most']} by its provider's word")
+    if limit["pace"] < 1:
+        parts.append(f"at {limit['pace']:.0%} of its pace")
+    if limit["pausedSeconds"] > 0:
+        parts.append(f"paused for {duration(limit['pausedSeconds'])}")
+    return ", ".join(parts)

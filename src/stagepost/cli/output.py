@@ -141,6 +141,14 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 86_400:.0f} days"
 
 
+def money(dollars: float) -> str:
+    """US dollars: cents from a dollar on, else as many digits as there are, to a millionth."""
+    if dollars >= 1:
+        return f"${dollars:,.2f}"
+    whole, _, rest = f"{dollars:.6f}".partition(".")
+    return f"${whole}.{rest.rstrip('0').ljust(2, '0')}"
+
+
 def size(count: int | None) -> str:
     """Bytes in their largest fitting unit; empty for None."""
     if count is None:

@@ -13,15 +13,18 @@ from stagepost.cli.output import (
     cleaned,
     duration,
     json_text,
+    money,
     plain,
     seconds_between,
     size,
     status_text,
     table,
 )
+from stagepost.cli.spent import calls_table, spent_text
 from stagepost.cli.waits import ended_by, moment, waiting_text
 
 if TYPE_CHECKING:
+    from stagepost.web.call_schemas import CallItem
     from stagepost.web.schemas import ArtifactItem, FailedAttempt, Step, WholeTask
 
 _ITEM: Final = re.compile(r"\[[^\]]*\]")
@@ -35,6 +38,7 @@ def report(
     task: "WholeTask",
     steps: Sequence["Step"],
     artifacts: Sequence["ArtifactItem"],
+    calls: Sequence["CallItem"] = (),
     end: Mapping[str, Any] | None = None,
 ) -> Iterator[RenderableType]:
     """The parts of the report, in their order; `end` is the data of the event `cancelled`."""
@@ -43,6 +47,8 @@ def report(
         yield from _section("result", plain(_shortened(task["result"])))
     if steps:
         yield from _section("steps", _steps(steps))
+    if calls:
+        yield from _section("calls to models", calls_table(calls))
     if task["failures"]:
         yield from _section("failures", *map(_failure, task["failures"]))
     if artifacts:
@@ -74,6 +80,7 @@ def _facts(task: "WholeTask", end: Mapping[str, Any] | None) -> Table:
         ("started", _moment(task["startedAt"])),
         ("ended", _moment(task["completedAt"])),
         ("took", _took(task)),
+        ("cost", spent_text(task["spent"])),
         ("next attempt", moment(task["nextAttemptAt"])),
         ("deadline", task["deadline"] if not task["final"] else None),
         ("cancel", "asked for" if task["cancelRequested"] and not task["final"] else None),
@@ -126,7 +133,7 @@ def _moment(instant: str | None) -> str:
 
 def _steps(steps: Sequence["Step"]) -> Table:
     rows = [_step(name, group) for name, group in _grouped(steps)]
-    return table(("STEP", "TOOK", "SIZE", "ATTEMPT", "SAVED"), rows)
+    return table(("STEP", "TOOK", "SIZE", "ATTEMPT", "COST", "SAVED"), rows)
 
 
 def _grouped(steps: Sequence["Step"]) -> Iterator[tuple[str, Sequence["Step"]]]:
@@ -151,6 +158,7 @@ def _step(name: str, group: Sequence["Step"]) -> Sequence[object]:
         duration(seconds_between(started, saved)),
         size(sum(each["bytes"] for each in group)),
         max(each["attempt"] for each in group),
+        money(cost) if (cost := sum(each["cost"] for each in group)) else "",
         saved,
     )
 

@@ -79,26 +79,27 @@ def show_task(
     url: Url = None,
     as_json: Json = False,
 ) -> None:
-    """Show all of a task: where it stands, its steps, failures and artifacts."""
+    """Show all of a task: where it stands, its steps, calls to models, failures and artifacts."""
     if save is not None and save.exists() and not save.is_dir():
         raise Usage(f"{save} is no folder; name one for --save.")
 
-    async def work(remote: Remote) -> tuple[Any, list[Any], list[Any], list[Path], Any]:
+    async def work(remote: Remote) -> tuple[Any, list[Any], list[Any], list[Any], list[Path], Any]:
         task = await remote.task(task_id)
         steps = [step async for step in remote.steps(task_id)]
+        calls = [call async for call in remote.spending.calls(task_id)]
         artifacts = [each async for each in remote.artifacts(task_id)]
         saved = await save_all(remote, task, artifacts, save) if save else []
         end = await _end(remote, task_id) if task["status"] == "CANCELLED" else None
-        return task, steps, artifacts, saved, end
+        return task, steps, calls, artifacts, saved, end
 
-    task, steps, artifacts, saved, end = ask(url, work)
+    task, steps, calls, artifacts, saved, end = ask(url, work)
     if as_json:
         files = [str(path) for path in saved]
-        print_json(
-            {**task, "steps": steps, "artifacts": artifacts, "saved": files, "cancelled": end}
-        )
+        parts = {"steps": steps, "calls": calls, "artifacts": artifacts}
+        print_json({**task, **parts, "saved": files, "cancelled": end})
     else:
-        show(*report(task, steps, artifacts, end), *(plain(f"saved {path}") for path in saved))
+        parts_shown = report(task, steps, artifacts, calls, end)
+        show(*parts_shown, *(plain(f"saved {path}") for path in saved))
 
 
 async def _end(remote: Remote, task_id: str) -> Any:

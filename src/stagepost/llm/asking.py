@@ -20,6 +20,8 @@ from stagepost.llm.course import Closed, Course
 from stagepost.llm.lending import Lending
 from stagepost.llm.provider import CallRefused, NotReady, Provider
 from stagepost.llm.refusal import Refusal
+from stagepost.llm.spans import Spans
+from stagepost.llm.watching import Watchers
 
 Result = TypeVar("Result")
 
@@ -44,6 +46,8 @@ class Asking:
         self.models = models
         self.lending = lending
         self.clock = clock
+        self.watchers = Watchers()
+        self.spans = Spans()
         self._provider_for = provider_for
         self._providers: dict[str, Provider] = {}
         self._making = asyncio.Lock()
@@ -103,9 +107,9 @@ class Asking:
         return len(self._flying) >= MOST_FLYING
 
     def states(self) -> Sequence[tuple[str, State]]:
-        """Each breaker that was ever used, by the name of its model."""
+        """Each breaker that was ever used, by the name of its model. From any thread."""
         now = self.clock.monotonic()
-        return [(name, breaker.state(now)) for name, breaker in self._breakers.items()]
+        return [(name, breaker.state(now)) for name, breaker in list(self._breakers.items())]
 
     async def close(self) -> None:
         """Let what is in flight land for a while, and let go of all connections.

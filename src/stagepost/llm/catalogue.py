@@ -161,6 +161,11 @@ class Catalogue(_Table):
         there = ", ".join(self.models) or "none"
         raise UnknownModel(f'models.toml has no alias "{name}"; there are: {there}.')
 
+    def named(self) -> Sequence[Model]:
+        """Every model that a chain or a table of limits names, by name."""
+        names = {name for alias in self.models.values() for name in alias.chain}
+        return [self.model(name) for name in sorted(names | set(self.limits))]
+
     def model(self, name: str) -> Model:
         """A model by its own name. Raises UnknownModel."""
         provider = self.providers.get(name.partition("/")[0])

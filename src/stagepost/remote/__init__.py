@@ -5,6 +5,7 @@ from stagepost.remote.errors import Refused, Unreachable
 from stagepost.remote.files import FilePart, local_name, named, placed
 from stagepost.remote.following import END_EVENTS, Following, News
 from stagepost.remote.queries import SubmitOptions, Where
+from stagepost.remote.spending import UsageWhere
 
 __all__ = [
     "END_EVENTS",
@@ -15,6 +16,7 @@ __all__ = [
     "Remote",
     "SubmitOptions",
     "Unreachable",
+    "UsageWhere",
     "Where",
     "local_name",
     "named",

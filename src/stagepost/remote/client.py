@@ -28,6 +28,7 @@ from stagepost.remote.keys import RemoteKeys
 from stagepost.remote.queries import SubmitOptions, Where
 from stagepost.remote.quotas import RemoteQuotas
 from stagepost.remote.schedules import RemoteSchedules
+from stagepost.remote.spending import RemoteSpending
 from stagepost.remote.transport import Call, Transport
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Remote:
         self.keys = RemoteKeys(self._transport)
         self.quotas = RemoteQuotas(self._transport)
         self.schedules = RemoteSchedules(self._transport)
+        self.spending = RemoteSpending(self._transport)
 
     async def __aenter__(self) -> Self:
         return self

@@ -76,6 +76,8 @@ def _parts(engine: Engine, draining: asyncio.Event) -> Parts:
         notifier=engine.notifier,
         bus=engine.bus,
         limiting=engine.limiting,
+        models=engine.models,
+        asking=engine.asking,
         blobs=engine.blobs,
         clock=engine.clock,
         checks=_checks(engine),

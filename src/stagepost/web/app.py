@@ -20,6 +20,7 @@ from stagepost.web.answers import Operation
 from stagepost.web.artifacts import ArtifactRoutes
 from stagepost.web.auth import Door
 from stagepost.web.batches import BatchRoutes
+from stagepost.web.calls import CallRoutes
 from stagepost.web.cancels import CancelRoutes
 from stagepost.web.dead_letters import DeadLetterRoutes
 from stagepost.web.docs import DocRoutes
@@ -30,7 +31,7 @@ from stagepost.web.health import HealthRoutes
 from stagepost.web.keyring import Keyring
 from stagepost.web.keys import KeyRoutes
 from stagepost.web.lanes import LaneRoutes
-from stagepost.web.metrics import Metrics
+from stagepost.web.metrics import Metrics, listening
 from stagepost.web.options import unknown_parameter
 from stagepost.web.parts import Parts
 from stagepost.web.problems import Disconnected, Fault, Kind, Problem, pointer, problem_of, sentence
@@ -49,11 +50,12 @@ from stagepost.web.submit import PATH as SUBMIT
 from stagepost.web.submit import Submit
 from stagepost.web.tasks import TaskRoutes
 from stagepost.web.uploads import UploadRoutes
+from stagepost.web.usage import UsageRoutes
 
 
 def create_app(parts: Parts) -> Envelope:
     """The HTTP API as an ASGI application; its lifespan runs what its streams need."""
-    metrics = Metrics(parts.app.types)
+    metrics = Metrics(parts.app.types, parts.model_names())
     keyring = Keyring(parts.store, parts.clock)
     door = Door(parts.settings, keyring)
     streams = Streams(parts.settings.limits, keyring, metrics, parts.draining)
@@ -72,6 +74,7 @@ def create_app(parts: Parts) -> Envelope:
     for routes in (
         statuses,
         TaskRoutes(parts, reader),
+        CallRoutes(parts, reader),
         ErasureRoutes(parts),
         SignalRoutes(parts),
         ArtifactRoutes(parts, reader),
@@ -81,6 +84,7 @@ def create_app(parts: Parts) -> Envelope:
         RedriveRoutes(parts),
         LaneRoutes(parts),
         SharedLimitRoutes(parts),
+        UsageRoutes(parts),
         ScheduleRoutes(parts),
         RuleRoutes(parts),
         KeyRoutes(parts, keyring),
@@ -96,14 +100,11 @@ def create_app(parts: Parts) -> Envelope:
 def _bare_app(parts: Parts, streams: Streams, metrics: Metrics) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        stop = parts.bus.listen(metrics)
-        try:
+        with listening(metrics, parts):
             async with asyncio.TaskGroup() as group:
                 keeping = group.create_task(streams.run(), name="streams")
                 yield
                 keeping.cancel()
-        finally:
-            stop()
 
     return FastAPI(
         openapi_url=None,

@@ -42,6 +42,28 @@ class SharedLimit(TypedDict):
     waiting: int
 
 
+class ModelLimit(TypedDict):
+    """What a provider lends of a model; its `name` is `model:provider/model:what`.
+
+    `units` are those of models.toml, null where it names none and only what the provider tells
+    counts; `most` what it lends by its own word, once it has told. `pace` is the share at which the
+    limit is used after the provider had too much, `pausedSeconds` for how long nothing is sent.
+    """
+
+    name: str
+    model: str
+    units: int | None
+    windowSeconds: float
+    atOnce: int | None
+    source: Literal["models"]
+    used: int
+    held: int
+    waiting: int
+    most: int | None
+    pace: float
+    pausedSeconds: float
+
+
 class LaneRule(TypedDict):
     """What holds for a lane; `concurrency` null: any number of its tasks run at once.
 

@@ -14,6 +14,7 @@ from stagepost.rules import RuleKind
 from stagepost.web.answers import Operation, answer, reads
 from stagepost.web.fleet_schemas import CheckResult, Liveness, Readiness
 from stagepost.web.metrics import MEDIA_TYPE, Metrics
+from stagepost.web.model_limits import model_limits
 from stagepost.web.parts import Check, Parts
 
 _log = logging.getLogger("stagepost.web")
@@ -84,14 +85,18 @@ class HealthRoutes:
             workers, stamped = await store.workers(), await store.stamped()
             self._metrics.gauges(lanes, workers, paused, stamped, now)
             self._metrics.schedules(await store.schedules.standing())
+            self._metrics.calls.unknown(await store.calls.unknown_by_type())
         except StoreUnavailable:
             self._metrics.store_down()
+        if self._parts.asking is not None:
+            self._metrics.calls.breakers(self._parts.asking.states())
         await self._limits()
         return Response(self._metrics.text(), headers={"Content-Type": MEDIA_TYPE})
 
     async def _limits(self) -> None:
         limiting = self._parts.limiting
         limits = [rule.limit for rule in (await limiting.rules()).values()]
+        limits += [each.limit for each in model_limits(self._parts.models)]
         try:
             self._metrics.limits(await limiting.limiter.state(limits))
         except LimiterUnavailable:

@@ -1,13 +1,14 @@
 """What /metrics tells. docs/metrics.md is printed from the table of this module.
 
-No label's values grow without bound: types are those that are registered, lanes and limits those
-that are configured, routes are path templates, methods and statuses come from fixed sets.
+No label's values grow without bound: types are those that are registered, lanes, limits and models
+those that are configured, routes are path templates, methods and statuses come from fixed sets.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.exposition import generate_latest
 
 from stagepost.bus import Committed, Token
@@ -15,16 +16,12 @@ from stagepost.limiter import LimitState
 from stagepost.records import LaneRecord, WorkerRecord
 from stagepost.store.schedules import Standing
 from stagepost.versions import Stamped
+from stagepost.web import call_metrics
+from stagepost.web.call_metrics import CallMetrics
+from stagepost.web.metric_row import Maker, Row
+from stagepost.web.parts import Parts
 
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-
-
-class Row(NamedTuple):
-    """One metric: its kind, its labels and what it tells."""
-
-    kind: str
-    labels: tuple[str, ...]
-    help: str
 
 
 TABLE: Final[Mapping[str, Row]] = {
@@ -65,6 +62,7 @@ TABLE: Final[Mapping[str, Row]] = {
         "gauge", (), "How long the first schedule has been due; 0 when none is."
     ),
     "stagepost_store_up": Row("gauge", (), "1 if the store could be asked for this scrape."),
+    **call_metrics.TABLE,
 }
 
 _STATUS_OF: Final = {
@@ -88,32 +86,35 @@ class Metrics:
     It listens on the bus (see bus.Listener) for what this process committed.
     """
 
-    def __init__(self, types: Iterable[str]) -> None:
+    def __init__(self, types: Iterable[str], models: Iterable[str] = ()) -> None:
         self._registry = CollectorRegistry()
         self._types = frozenset(types)
-        self._tasks = self._counter("stagepost_tasks_total")
-        self._requests = self._counter("stagepost_http_requests_total")
-        self._seconds = self._histogram("stagepost_http_request_seconds")
-        self._refused = self._counter("stagepost_streams_refused_total")
-        self._cut = self._counter("stagepost_streams_cut_total")
-        self._streams = self._gauge("stagepost_streams")
-        self._store_up = self._gauge("stagepost_store_up")
-        self._queued = self._gauge("stagepost_queue_tasks")
-        self._oldest = self._gauge("stagepost_queue_oldest_seconds")
-        self._running = self._gauge("stagepost_running_tasks")
+        make = Maker(TABLE, self._registry)
+        self.calls = CallMetrics(self._registry, self._types, models)
+        """Those of calls to models."""
+        self._tasks = make.counter("stagepost_tasks_total")
+        self._requests = make.counter("stagepost_http_requests_total")
+        self._seconds = make.histogram("stagepost_http_request_seconds", _BUCKETS)
+        self._refused = make.counter("stagepost_streams_refused_total")
+        self._cut = make.counter("stagepost_streams_cut_total")
+        self._streams = make.gauge("stagepost_streams")
+        self._store_up = make.gauge("stagepost_store_up")
+        self._queued = make.gauge("stagepost_queue_tasks")
+        self._oldest = make.gauge("stagepost_queue_oldest_seconds")
+        self._running = make.gauge("stagepost_running_tasks")
         self._limits = [
-            self._gauge("stagepost_limit_used_units"),
-            self._gauge("stagepost_limit_held_units"),
-            self._gauge("stagepost_limit_waiting"),
+            make.gauge("stagepost_limit_used_units"),
+            make.gauge("stagepost_limit_held_units"),
+            make.gauge("stagepost_limit_waiting"),
         ]
-        self._limiter_up = self._gauge("stagepost_limiter_up")
-        self._paused = self._gauge("stagepost_lane_paused")
-        self._stranded = self._gauge("stagepost_stranded_tasks")
-        self._workers = self._gauge("stagepost_workers")
-        self._slots = self._gauge("stagepost_worker_slots")
-        self._schedules = self._gauge("stagepost_schedules")
-        self._schedule_runs = self._gauge("stagepost_schedule_runs_waiting")
-        self._schedule_late = self._gauge("stagepost_schedule_late_seconds")
+        self._limiter_up = make.gauge("stagepost_limiter_up")
+        self._paused = make.gauge("stagepost_lane_paused")
+        self._stranded = make.gauge("stagepost_stranded_tasks")
+        self._workers = make.gauge("stagepost_workers")
+        self._slots = make.gauge("stagepost_worker_slots")
+        self._schedules = make.gauge("stagepost_schedules")
+        self._schedule_runs = make.gauge("stagepost_schedule_runs_waiting")
+        self._schedule_late = make.gauge("stagepost_schedule_late_seconds")
         # The children of labels, kept because looking them up costs more than counting.
         self._request_children: dict[tuple[str, str, int], Counter] = {}
         self._seconds_children: dict[str, Histogram] = {}
@@ -218,14 +219,12 @@ class Metrics:
         """All of it in Prometheus' text format."""
         return generate_latest(self._registry)
 
-    def _counter(self, name: str) -> Counter:
-        row = TABLE[name]
-        return Counter(name, row.help, row.labels, registry=self._registry)
 
-    def _gauge(self, name: str) -> Gauge:
-        row = TABLE[name]
-        return Gauge(name, row.help, row.labels, registry=self._registry)
-
-    def _histogram(self, name: str) -> Histogram:
-        row = TABLE[name]
-        return Histogram(name, row.help, row.labels, registry=self._registry, buckets=_BUCKETS)
+@contextmanager
+def listening(metrics: Metrics, parts: Parts) -> Iterator[None]:
+    """While this lasts they count what this process commits, and the calls that it sends."""
+    with ExitStack() as stops:
+        stops.callback(parts.bus.listen(metrics))
+        if parts.asking is not None:
+            stops.callback(parts.asking.watchers.listen(metrics.calls))
+        yield

@@ -1,7 +1,7 @@
 """What the web layer is built from; the wiring fills it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stagepost.blobs import Blobs
@@ -9,6 +9,8 @@ from stagepost.bus import Bus
 from stagepost.client import Client
 from stagepost.clock import Clock
 from stagepost.limiting import Limiting
+from stagepost.llm.asking import Asking
+from stagepost.llm.catalogue import Catalogue
 from stagepost.notifier import Notifier
 from stagepost.registry import App
 from stagepost.settings import Settings
@@ -25,7 +27,8 @@ class Parts:
 
     `checks` are asked by /readyz beside the store and the disk. Once `draining` is set, /readyz is
     down, and open streams and long polls end politely: their clients come back to another process,
-    or to this one's next life. The notifier's loop is run by whoever made it.
+    or to this one's next life. The notifier's loop is run by whoever made it. `models` are those of
+    models.toml, if there is one; `asking` is the worker's part of them, if one is in this process.
     """
 
     settings: Settings
@@ -37,5 +40,11 @@ class Parts:
     limiting: Limiting
     blobs: Blobs
     clock: Clock
+    models: Catalogue | None = None
+    asking: Asking | None = None
     checks: Mapping[str, Check] = field(default_factory=dict)
     draining: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def model_names(self) -> Sequence[str]:
+        """The models that models.toml names."""
+        return [] if self.models is None else [model.name for model in self.models.named()]

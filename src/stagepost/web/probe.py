@@ -13,13 +13,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from stagepost.web.health import HealthRoutes
-from stagepost.web.metrics import Metrics
+from stagepost.web.metrics import Metrics, listening
 from stagepost.web.parts import Parts
 
 
 def create_probe(parts: Parts) -> Starlette:
     """`/healthz`, `/readyz` and `/metrics` as the API has them, as an application of their own."""
-    metrics = Metrics(parts.app.types)
+    metrics = Metrics(parts.app.types, parts.model_names())
     health = HealthRoutes(parts, metrics)
 
     async def alive(_request: Request) -> Response:
@@ -33,11 +33,8 @@ def create_probe(parts: Parts) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        stop = parts.bus.listen(metrics)
-        try:
+        with listening(metrics, parts):
             yield
-        finally:
-            stop()
 
     return Starlette(
         routes=[

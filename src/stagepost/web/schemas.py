@@ -7,6 +7,8 @@ from typing import Any, Generic, Literal, NotRequired, TypeVar
 
 from typing_extensions import TypedDict
 
+from stagepost.web.call_schemas import Spending
+
 StatusName = Literal[
     "PENDING", "QUEUED", "RUNNING", "WAITING", "FAILED", "COMPLETED", "DEAD_LETTER", "CANCELLED"
 ]
@@ -117,7 +119,7 @@ class FailedAttempt(TypedDict):
 
 
 class WholeTask(TaskItem):
-    """All that is known of a task."""
+    """All that is known of a task; `cost` is what its calls to models have cost in US dollars."""
 
     priority: int
     runAt: str
@@ -128,6 +130,8 @@ class WholeTask(TaskItem):
     codeVersion: int | None
     seq: int
     cancelRequested: bool
+    cost: float
+    spent: Spending
     input: Any
     failures: list[FailedAttempt]
 
@@ -149,7 +153,7 @@ class TaskEvent(TypedDict):
 
 
 class Step(TypedDict):
-    """A saved step."""
+    """A saved step; `cost` is that of its calls to models, failed ones and repeats included."""
 
     path: str
     name: str
@@ -159,6 +163,7 @@ class Step(TypedDict):
     startedAt: str
     completedAt: str
     bytes: int
+    cost: float
 
 
 class ArtifactItem(TypedDict):

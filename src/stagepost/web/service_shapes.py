@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Literal
 
 from stagepost.event import rfc3339
-from stagepost.limit import Limit
+from stagepost.limit import MOST_UNITS, Limit
 from stagepost.limiter import LimitState
 from stagepost.mass import Progress
 from stagepost.records import ApiKey, DeadGroup, LaneRecord, WorkerRecord
 from stagepost.rules import Rule
 from stagepost.task import Task
 from stagepost.web.dead_letter_schemas import DryRun, Group, Redrive
-from stagepost.web.fleet_schemas import Lane, SharedLimit, Worker
+from stagepost.web.fleet_schemas import Lane, ModelLimit, SharedLimit, Worker
 from stagepost.web.key_schemas import Key, KeyFacts, NewKey
 
 
@@ -76,6 +76,29 @@ def shared_limit(
         "held": state.held,
         "waiting": state.waiting,
     }
+
+
+def model_limit(limit: Limit, model: str, state: LimitState) -> ModelLimit:
+    """What a provider lends of a model, and how much of it is used."""
+    return {
+        "name": limit.name,
+        "model": model,
+        "units": _known(limit.units),
+        "windowSeconds": limit.window,
+        "atOnce": limit.at_once,
+        "source": "models",
+        "used": state.used,
+        "held": state.held,
+        "waiting": state.waiting,
+        "most": _known(state.most),
+        "pace": round(state.pace, 3),
+        "pausedSeconds": round(state.paused, 3),
+    }
+
+
+def _known(units: int | None) -> int | None:
+    # What nobody has named is bounded by a number that means "any".
+    return None if units == MOST_UNITS else units
 
 
 def key(record: ApiKey) -> Key:

@@ -20,7 +20,9 @@ from stagepost.records import (
     TaskView,
     UploadRecord,
 )
+from stagepost.spending import Spent
 from stagepost.task import SETTLED, Payload, Status, Task, Wait
+from stagepost.web.call_shapes import dollars, spending
 from stagepost.web.outlook import Foresight
 from stagepost.web.schemas import (
     Accepted,
@@ -141,7 +143,12 @@ def _eligible(failure_kind: str | None) -> bool:
 
 
 def whole_task(
-    view: TaskView, status: TaskStatus, failures: Sequence[FailureRecord], *, traces: bool
+    view: TaskView,
+    status: TaskStatus,
+    failures: Sequence[FailureRecord],
+    spent: Spent,
+    *,
+    traces: bool,
 ) -> WholeTask:
     """All of a task; stack traces only where `traces` says so."""
     task = view.task
@@ -157,6 +164,8 @@ def whole_task(
         "codeVersion": task.code_version or None,
         "seq": task.seq,
         "cancelRequested": task.cancel is not None,
+        "cost": dollars(spent.cost),
+        "spent": spending(spent),
         "input": orjson.Fragment(view.input),
         "failures": [_failed_attempt(failure, traces=traces) for failure in failures],
     }
@@ -192,8 +201,8 @@ def task_event(task_id: str, event: Event, result: Payload | None) -> TaskEvent:
     }
 
 
-def step(saved: SavedStep) -> Step:
-    """A saved step."""
+def step(saved: SavedStep, cost: int) -> Step:
+    """A saved step, and what its calls have cost in micro-dollars."""
     return {
         "path": saved.path,
         "name": saved.name,
@@ -203,6 +212,7 @@ def step(saved: SavedStep) -> Step:
         "startedAt": rfc3339(saved.started_at),
         "completedAt": rfc3339(saved.completed_at),
         "bytes": saved.value.size,
+        "cost": dollars(cost),
     }
 
 

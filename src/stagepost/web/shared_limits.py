@@ -1,4 +1,7 @@
-"""The limits that the whole fleet shares: how much of them is used, set one, take one away."""
+"""The limits that the whole fleet shares: how much of them is used, set one, take one away.
+
+Beside those of handlers it tells those of models, which models.toml and their providers set.
+"""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -17,11 +20,13 @@ from stagepost.limit import (
     SHORTEST_WINDOW,
     Limit,
 )
+from stagepost.limiter import LimitState
 from stagepost.limiting import Rule
 from stagepost.web import service_shapes, shapes
 from stagepost.web.answers import Operation, Page, Strict, answer, reads, sliced, validated
-from stagepost.web.fleet_schemas import SharedLimit
+from stagepost.web.fleet_schemas import ModelLimit, SharedLimit
 from stagepost.web.limits import read_json
+from stagepost.web.model_limits import LentRule, model_limits
 from stagepost.web.parts import Parts
 from stagepost.web.problems import invalid
 from stagepost.web.schemas import Listed
@@ -48,7 +53,7 @@ class SharedLimitRoutes:
     def operations(self) -> Sequence[Operation]:
         """The routes."""
         return [
-            reads("/api/v1/limits", self.find, Listed[SharedLimit], 503),
+            reads("/api/v1/limits", self.find, Listed[SharedLimit | ModelLimit], 503),
             Operation(
                 method="PUT",
                 path=_ONE,
@@ -67,11 +72,14 @@ class SharedLimitRoutes:
         ]
 
     async def find(self, query: Annotated[Page, Query()]) -> Response:
-        """The limits by name: what each allows, and how much of it is used now."""
+        """The limits by name, models' among them: what each allows, and how much is used now."""
         self._limiting.forget()
-        rules = list((await self._limiting.rules()).values())
-        chosen, after = sliced(rules, lambda rule: rule.limit.name, query)
-        return answer(shapes.page(await self._shown(chosen), after))
+        rules = (await self._limiting.rules()).values()
+        limits: list[Rule | LentRule] = [*rules, *model_limits(self._parts.models)]
+        chosen, after = sliced(limits, lambda each: each.limit.name, query)
+        states = await self._limiting.limiter.state([each.limit for each in chosen])
+        items = [_shown(each, state) for each, state in zip(chosen, states, strict=True)]
+        return answer(shapes.page(items, after))
 
     async def put(self, request: Request, name: str) -> Response:
         """Set a limit. It holds in every process within about a second."""
@@ -83,7 +91,8 @@ class SharedLimitRoutes:
             raise invalid(str(error), pointer="#") from error
         new = await self._parts.store.limits.put(limit)
         self._limiting.forget()
-        (shown,) = await self._shown([Rule(limit, "api")])
+        (state,) = await self._limiting.limiter.state([limit])
+        shown = _shown(Rule(limit, "api"), state)
         return answer(shown, 201 if new else 200)
 
     async def drop(self, name: str) -> Response:
@@ -96,9 +105,10 @@ class SharedLimitRoutes:
         self._limiting.forget()
         return Response(status_code=204)
 
-    async def _shown(self, rules: Sequence[Rule]) -> list[SharedLimit]:
-        states = await self._limiting.limiter.state([rule.limit for rule in rules])
-        return [
-            service_shapes.shared_limit(rule.limit, rule.source, state)
-            for rule, state in zip(rules, states, strict=True)
-        ]
+
+def _shown(each: Rule | LentRule, state: LimitState) -> SharedLimit | ModelLimit:
+    match each:
+        case Rule(limit, source):
+            return service_shapes.shared_limit(limit, source, state)
+        case LentRule(limit, model):
+            return service_shapes.model_limit(limit, model, state)

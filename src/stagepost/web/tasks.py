@@ -37,6 +37,7 @@ from stagepost.web.schemas import (
     WholeTask,
 )
 from stagepost.web.status import StatusReader
+from stagepost.web.step_costs import step_costs
 
 _ONE: Final = "/api/v1/tasks/{task_id}"
 
@@ -114,9 +115,10 @@ class TaskRoutes:
         """All of a task: its status, input, options and failed attempts."""
         view = await self._view(request, task_id)
         failures = await self._store.failures(task_id)
+        spent = await self._store.calls.spent(task_id, identity_of(request).by_id)
         traces = identity_of(request).role >= Role.OPERATE
         status = await self._reader.status(view)
-        return answer(shapes.whole_task(view, status, failures, traces=traces))
+        return answer(shapes.whole_task(view, status, failures, spent, traces=traces))
 
     async def result(self, request: Request, task_id: str) -> Response:
         """A completed task's result alone, however large. 409 while there is none."""
@@ -145,10 +147,13 @@ class TaskRoutes:
     ) -> Response:
         """A task's saved steps in the order in which they were saved."""
         await self._view(request, task_id)
+        scope = identity_of(request).by_id
         saved = await self._store.timeline(task_id, query.after, query.limit + 1)
         shown = saved[: query.limit]
         after = shown[-1].path if len(saved) > query.limit else None
-        return answer(shapes.page([shapes.step(step) for step in shown], after))
+        costs = await step_costs(self._store.calls, task_id, scope, [step.path for step in shown])
+        items = [shapes.step(step, costs.get(step.path, 0)) for step in shown]
+        return answer(shapes.page(items, after))
 
     async def cancel(self, request: Request, task_id: str) -> Response:
         """Cancel a task.
