@@ -15,14 +15,14 @@ from typing import Final, NamedTuple, Protocol
 from uuid_utils import uuid7
 
 from stagepost.calls import Answered, Body, CallEnd, CallKey, Estimate, NewCall, replays
-from stagepost.errors import CallFailed
+from stagepost.errors import CallFailed, LeaseLost
 from stagepost.failure import FailureKind
 from stagepost.insisting import insist
 from stagepost.journal import CallWait, GotCall, WantedCall
 from stagepost.limiter import Verdict
 from stagepost.limiting import place_in_line
 from stagepost.llm import entries
-from stagepost.llm.asking import Asking
+from stagepost.llm.asking import Asking, Flying
 from stagepost.llm.catalogue import Model, UnknownModel
 from stagepost.llm.course import ELSEWHERE, Ask, Course, GiveUp, Wait
 from stagepost.llm.kept import kept_answer, kept_request, read_answer
@@ -49,6 +49,7 @@ PATIENCE: Final = 5.0
 _PAGE: Final = 1_000
 _SHORTEST: Final = 0.1  # seconds of a wait without a worker
 _FIRST_CLAIM: Final = 1
+_CROWDED: Final = 1.0  # seconds before another try where this worker has too many calls in flight
 
 
 class Keeper(Protocol):
@@ -92,6 +93,8 @@ class ClaimCalls:
         self._hold = hold
         self._courses: dict[CallKey, Course] = {}
         self._known: Mapping[CallKey, Answered] | None = None
+        self.progressed = False
+        """True once this claim has an answer that no earlier one had."""
 
     @property
     def models(self) -> Sequence[str]:
@@ -103,9 +106,11 @@ class ClaimCalls:
         key = CallKey(wanted.path, request_hash(wanted.request), wanted.n)
         found = (await self._memo()).get(key)
         if found is not None:
-            answer = read_answer(await keeper.body_text(found.body))
-            return GotCall(found.call_id, f"{found.provider}/{found.model}", answer)
-        await self._check_unknown(key)
+            return await _replayed(found, keeper)
+        if self._claim.fence > _FIRST_CLAIM:
+            # What an earlier claim has sent from here may still be on its way back.
+            await self._asking.landing((self._claim.task_id, key))
+            await self._check_unknown(key)
         if key not in self._courses:
             self._courses[key] = self._course(wanted)
         told = await self._go(_Asked(key, wanted, keeper), self._courses[key])
@@ -116,6 +121,10 @@ class ClaimCalls:
     async def reject(self, call_id: str, why: str) -> None:
         """An accepted answer can't be used after all."""
         await insist(lambda: self._store.calls.reject(self._claim.task_id, call_id, why))
+
+    async def landing(self) -> None:
+        """Return once nothing that this claim has sent is on its way any more."""
+        await self._asking.landing_of(self._claim.lease_id)
 
     def _course(self, wanted: WantedCall) -> Course:
         try:
@@ -151,15 +160,20 @@ class ClaimCalls:
     async def _ask(
         self, model: Model, asked: _Asked, course: Course, until: float
     ) -> GotCall | CallWait | Refusal:
-        try:
-            provider = await self._asking.provider(model)
-        except CallRefused as error:
-            self._asking.refused(model, error)
-            return error.refusal
-        lent = await self._lent(model, asked, course, until)
-        if isinstance(lent, Verdict):
-            return _limited(lent, patient=asked.wanted.patient)
-        return await self._asking.in_flight(self._send(model, provider, asked, lent))
+        async with self._asking.turn(model) as turn:
+            try:
+                provider = await self._asking.provider(model)
+            except CallRefused as error:
+                self._asking.refused(model, error)
+                return error.refusal
+            patience = max(0.0, until - self._asking.clock.monotonic())
+            if not await turn.seat(patience):
+                return _limited(_crowded(model), patient=asked.wanted.patient)
+            lent = await self._lent(model, asked, course, until)
+            if isinstance(lent, Verdict):
+                return _limited(lent, patient=asked.wanted.patient)
+            name = Flying(self._claim.lease_id, (self._claim.task_id, asked.key))
+            return await turn.fly(self._send(model, provider, asked, lent), name)
 
     async def _lent(
         self, model: Model, asked: _Asked, course: Course, until: float
@@ -175,24 +189,37 @@ class ClaimCalls:
         self, model: Model, provider: Provider, asked: _Asked, lent: Lent
     ) -> GotCall | Refusal:
         lending = self._asking.lending
+        sent = False
         try:
+            if (late := await self._late(asked)) is not None:
+                await lending.unused(model, lent)
+                return late
             call = await self._intent(model, asked, lent)
             await insist(lambda: self._store.calls.begin(self._claim.lease, call))
-            self._asking.begins(model)
-            began = self._asking.clock.monotonic()
+            sent, began = True, self._asking.clock.monotonic()
             came = await self._answer(model, provider, asked, began)
         except CallRefused as error:
             self._asking.refused(model, error)
-            await lending.refused(model, lent, error.refusal, error.heard)
+            # Written first: a limiter that is away must not keep it.
             await self._end(call, await self._refused(model, error, asked.keeper, began))
+            await lending.refused(model, lent, error.refusal, error.heard)
             return error.refusal
         except BaseException:
-            await lending.dropped(lent)
+            await (lending.dropped(lent) if sent else lending.unused(model, lent))
             raise
         self._asking.answered(model)
-        await lending.answered(model, lent, came.answer.usage, came.answer.heard)
         await self._end(call, await self._accepted(model, came, asked.keeper, began))
+        self.progressed = True
+        await lending.answered(model, lent, came.answer.usage, came.answer.heard)
         return GotCall(call.id, model.name, came.answer)
+
+    async def _late(self, asked: _Asked) -> GotCall | None:
+        """An answer to an earlier claim's call that has come since this one has looked."""
+        if self._claim.fence == _FIRST_CLAIM:
+            return None
+        task_id, key = self._claim.task_id, asked.key
+        found = await insist(lambda: self._store.calls.memo(task_id, key))
+        return None if found is None else await _replayed(found, asked.keeper)
 
     async def _answer(self, model: Model, provider: Provider, asked: _Asked, began: float) -> _Came:
         wanted = asked.wanted
@@ -203,12 +230,13 @@ class ClaimCalls:
         if not wanted.emit:
             return _Came(await provider.chat(chat, timeouts=wanted.timeouts))
         first: int | None = None
+        heard = True
         async with aclosing(provider.stream(chat, timeouts=wanted.timeouts)) as pieces:
             async for piece in pieces:
                 if not isinstance(piece, Chunk):
                     return _Came(piece, first)
                 first = self._since(began) if first is None else first
-                await asked.keeper.emit(wanted.path or "main", piece.text)
+                heard = heard and await _emitted(asked, piece.text)
         raise AssertionError("a stream ends by its answer, or by CallRefused")
 
     async def _intent(self, model: Model, asked: _Asked, lent: Lent) -> NewCall:
@@ -249,7 +277,7 @@ class ClaimCalls:
         return await insist(lambda: self._store.calls.memos(self._claim.task_id, after, _PAGE))
 
     async def _check_unknown(self, key: CallKey) -> None:
-        if not self._hold or self._claim.fence == _FIRST_CLAIM:
+        if not self._hold:
             return
         tally = await insist(lambda: self._store.calls.tally(self._claim.task_id, key.path))
         if tally.unknown:
@@ -265,6 +293,24 @@ class ClaimCalls:
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+async def _replayed(found: Answered, keeper: Keeper) -> GotCall:
+    answer = read_answer(await keeper.body_text(found.body))
+    return GotCall(found.call_id, f"{found.provider}/{found.model}", answer)
+
+
+async def _emitted(asked: _Asked, text: str) -> bool:
+    """Whether somebody may still hear it; the answer is paid for either way."""
+    try:
+        await asked.keeper.emit(asked.wanted.path or "main", text)
+    except LeaseLost:
+        return False
+    return True
+
+
+def _crowded(model: Model) -> Verdict:
+    return Verdict(granted=False, wait=_CROWDED, limit=model.name)
 
 
 def _later(seconds: float, refusal: Refusal, course: Course, *, patient: bool) -> CallWait:

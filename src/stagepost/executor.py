@@ -9,7 +9,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeGuard
 
 from stagepost.blobs import Blobs
 from stagepost.bus import Bus
@@ -88,6 +88,7 @@ class Executor:
     async def run(self, running: Running, watcher: Watcher) -> None:
         """Run the handler, then settle the claim; the watcher is told of both."""
         RUNNING.set(running)
+        calls = self._calls(running.claim)
         journal = ClaimJournal(
             running.claim,
             self._store,
@@ -96,7 +97,7 @@ class Executor:
             self._pages,
             self._limiting,
             running.worker_lease,
-            self._calls(running.claim),
+            calls,
         )
         try:
             try:
@@ -106,6 +107,8 @@ class Executor:
                 watcher.handled(running)
                 if journal.limits is not None:
                     await journal.limits.let_go()
+            if calls is not None and _comes_back(outcome):
+                outcome = await _landed(running, calls, outcome)
             if outcome is not None and not running.abandoned:
                 await self._settle(running.claim, journal, outcome)
                 if type(outcome) is Succeeded:
@@ -276,6 +279,27 @@ def reaction(claim: Claimed, task_type: TaskType, failure: Failure) -> Outcome:
             return Waiting((LimitFree(failure.message[:200], delay),))
         case Then.DEAD_LETTER:
             return Failed(failure, None)
+
+
+def _comes_back(outcome: Outcome | None) -> TypeGuard[Failed | Drained | Waiting]:
+    """Whether another claim of the task may follow by itself."""
+    match outcome:
+        case Failed(delay=None, lost=False):
+            return False
+        case Failed() | Drained() | Waiting():
+            return True
+    return False
+
+
+async def _landed(running: Running, calls: ClaimCalls, outcome: Outcome) -> Outcome:
+    """The same outcome once the claim's calls are back, so that the next claim finds them.
+
+    If a process has died around a call that was answered, the task has come further by it.
+    """
+    await running.until_landed(calls.landing())
+    if isinstance(outcome, Failed) and outcome.lost and calls.progressed:
+        return Drained("rescued")
+    return outcome
 
 
 def _facts(claim: Claimed) -> Facts:

@@ -118,6 +118,8 @@ class Slots:
 
     def unwind(self) -> None:
         """End all that runs, at the point where it is."""
+        for running in tuple(self._open):
+            running.hurry()
         for running in tuple(self.running.values()):
             running.unwind()
 
