@@ -14,7 +14,7 @@ from engine_kit.asking import SLOW, asking, calls, states
 from engine_kit.engine import events, finished, lines, note, reached, until
 from stagepost import App, Context, Retry
 from stagepost.calls import CallState
-from stagepost.simulated import Simulation, Step
+from stagepost.simulated import Simulation, Step, Timing
 from stagepost.task import Status
 from stagepost.wiring import Engine
 from support.postgres import Server
@@ -22,6 +22,8 @@ from support.world import new_id
 
 app = App()
 RESULT, REFUSED, UNKNOWN = CallState.RESULT, CallState.REFUSED, CallState.UNKNOWN
+SLOWER = Timing(first_token=2.5, sigma=0)
+"""Longer than it takes until the next attempt."""
 QUICK = Retry(attempts=3, first="0.05s", jitter=0)
 
 
@@ -127,7 +129,7 @@ async def asked(simulation: Simulation, count: int = 1) -> None:
 async def test_a_handler_past_its_timeout_leaves_its_answer_to_the_next(
     opened: Opened, name: str
 ) -> None:
-    async with opened(timing=SLOW) as (engine, simulation):
+    async with opened(timing=SLOWER) as (engine, simulation):
         await warm(engine)
         task_id = await submit(engine, name)
         done = (await finished(engine, task_id)).task
@@ -138,7 +140,7 @@ async def test_a_handler_past_its_timeout_leaves_its_answer_to_the_next(
 
 async def test_an_answer_too_large_for_the_ledger_is_kept_past_the_timeout(opened: Opened) -> None:
     text = "word " * 80_000
-    async with opened(timing=SLOW, answer=lambda _: text) as (engine, simulation):
+    async with opened(timing=SLOWER, answer=lambda _: text) as (engine, simulation):
         await warm(engine)
         task_id = await submit(engine, "hasty-large")
         view = await finished(engine, task_id)
@@ -158,12 +160,13 @@ async def test_a_branch_that_fails_wastes_no_call_of_the_others(opened: Opened) 
 async def test_a_child_that_dies_amid_a_call_leaves_its_answer_to_the_next(
     opened: Opened, tmp_path: Path
 ) -> None:
-    async with opened(timing=SLOW) as (engine, simulation):
+    async with opened(timing=SLOWER) as (engine, simulation):
+        await warm(engine)
         task_id = await submit(engine, "child-dies", str(tmp_path / "claims"))
         done = (await finished(engine, task_id)).task
         assert done.status is Status.COMPLETED
         assert len(lines(tmp_path / "claims")) == 3
-        assert simulation.ledger.billed == 1
+        assert simulation.ledger.billed == 2
         # The first death was around an answer, the second got no further.
         assert done.attempt == 2
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine_kit.asking import SLOW, asking, calls, models_file, states
-from engine_kit.engine import ALL, finished, running, until
+from engine_kit.engine import ALL, events, finished, reached, running, until
 from stagepost import App, Context, Retry
 from stagepost.calls import CallState
 from stagepost.insisting import insist
@@ -17,7 +17,8 @@ from stagepost.task import Status, Task
 from stagepost.wiring import Engine
 from support.postgres import Server
 from support.postgres import server as own_server
-from support.scripted_provider import Reply, events, scripted, whole
+from support.scripted_provider import Reply, scripted, whole
+from support.scripted_provider import events as streamed
 from support.world import new_id
 
 app = App()
@@ -93,8 +94,8 @@ async def test_an_answer_of_ten_megabytes_is_kept_and_replayed(tmp_path: Path) -
     [
         ("ask", whole("\0\ud7ff{{{\x07" * 1000), "SERVER_ERROR", 4),
         ("ask", whole("[" * 100_000), "SERVER_ERROR", 4),
-        ("tell", events(b"data: \xff\xfe{{\n\n", b"\0" * 5000, end="cut"), "", 0),
-        ("tell", events(b": alive\n\n", end="endless", every=0.05), "TIMEOUT", 3),
+        ("tell", streamed(b"data: \xff\xfe{{\n\n", b"\0" * 5000, end="cut"), "", 0),
+        ("tell", streamed(b": alive\n\n", end="endless", every=0.05), "TIMEOUT", 3),
     ],
     ids=["garbage", "deep", "garbled stream", "endless stream"],
 )
@@ -149,6 +150,43 @@ async def test_a_crowd_of_calls_waits_and_none_fails(
         assert [(task.status, task.attempt) for task in tasks] == [(Status.COMPLETED, 1)] * 2
         assert simulation.ledger.billed == 80
         assert simulation.ledger.peak <= 8
+
+
+KEYED = """\
+[providers.main]
+kind = "openai"
+base_url = "{url}"
+api_key_env = "THE_KEY"
+[models.best]
+chain = ["main/sim-large"]
+"""
+
+
+@pytest.mark.parametrize("status", [400, 401, 500])
+async def test_a_key_that_a_provider_repeats_is_told_to_nobody(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    status: int,
+) -> None:
+    key = "sk-secret-0123456789abcdef"
+    monkeypatch.setenv("THE_KEY", key)
+    caplog.set_level("DEBUG")
+    said = {"error": {"message": f"Of {key} and 'the prompt' nothing is known.", "code": "x"}}
+    async with scripted(whole(said, status)) as server:
+        file = tmp_path / "models.toml"
+        file.write_text(KEYED.format(url=server.address))
+        async with running(app, tmp_path / "data", models=str(file)) as engine:
+            sent = await engine.client.submit("ask", "the prompt")
+            ends = (Status.WAITING, Status.DEAD_LETTER)
+            task = await reached(engine, sent.task_id, *ends)
+            found = await calls(engine, task.id)
+            assert {call.message.count("***") for call in found} == {1}, "an operator reads it"
+            told = [str(task.wait), task.error_message, *await events(engine, task.id)]
+    assert server.asked[0].headers["authorization"] == f"Bearer {key}"
+    assert not any("nothing is known" in str(text) for text in told), told
+    assert key not in caplog.text
+    assert key not in str([found, told])
 
 
 @pytest.fixture
