@@ -47,6 +47,14 @@ async def hasty_large(ctx: Context, request: str) -> int:
     return len((await ctx.llm.chat("best", request, max_tokens=120_000)).text)
 
 
+@app.task("stumble", retry=QUICK)
+async def stumble(ctx: Context, request: str) -> str:
+    answer = await ctx.llm.chat("best", request)
+    if ctx.attempt == 1:
+        raise RuntimeError("after the call")
+    return answer.text
+
+
 @app.task("one-fails", retry=QUICK)
 async def one_fails(ctx: Context, request: str) -> list[str]:
     async def work(word: str) -> str:
@@ -146,6 +154,20 @@ async def test_an_answer_too_large_for_the_ledger_is_kept_past_the_timeout(opene
         view = await finished(engine, task_id)
         assert await engine.client.result(view) == len(text)
         assert (view.task.attempt, simulation.ledger.billed) == (2, 2)
+
+
+async def test_an_answer_that_came_since_the_claim_has_looked_is_found(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def none_yet(*_: Any) -> list[Any]:
+        return []
+
+    async with opened() as (engine, simulation):
+        monkeypatch.setattr(type(engine.store.calls), "memos", none_yet)
+        task_id = await submit(engine, "stumble")
+        done = (await finished(engine, task_id)).task
+        assert (done.status, done.attempt) == (Status.COMPLETED, 2)
+        assert simulation.ledger.billed == 1
 
 
 async def test_a_branch_that_fails_wastes_no_call_of_the_others(opened: Opened) -> None:

@@ -7,38 +7,27 @@ claim.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
-from uuid_utils import uuid7
-
-from stagepost.calls import Answered, Body, CallEnd, CallKey, Estimate, NewCall, replays
-from stagepost.errors import CallFailed, LeaseLost
+from stagepost.calls import Answered, CallKey, replays
+from stagepost.errors import CallFailed
 from stagepost.failure import FailureKind
 from stagepost.insisting import insist
 from stagepost.journal import CallWait, GotCall, WantedCall
 from stagepost.limiter import Verdict
 from stagepost.limiting import place_in_line
-from stagepost.llm import entries
 from stagepost.llm.asking import Asking, Flying
 from stagepost.llm.catalogue import Model, UnknownModel
 from stagepost.llm.course import ELSEWHERE, Ask, Course, GiveUp, Wait
-from stagepost.llm.kept import kept_answer, kept_request, read_answer
 from stagepost.llm.lending import Lent
 from stagepost.llm.provider import (
-    Answer,
     CallRefused,
-    Chunk,
-    Embeddings,
-    EmbedRequest,
-    Provider,
 )
 from stagepost.llm.refusal import Refusal
 from stagepost.llm.request_hash import request_hash
 from stagepost.llm.reserving import is_budget
 from stagepost.records import Claimed
+from stagepost.sending import FIRST_CLAIM, Asked, Keeper, Sending, replayed
 from stagepost.store import Store
 
 NO_MODELS: Final = "There is no models.toml: write one, and name it in STAGEPOST_MODELS."
@@ -48,39 +37,7 @@ PATIENCE: Final = 5.0
 
 _PAGE: Final = 1_000
 _SHORTEST: Final = 0.1  # seconds of a wait without a worker
-_FIRST_CLAIM: Final = 1
 _CROWDED: Final = 1.0  # seconds before another try where this worker has too many calls in flight
-
-
-class Keeper(Protocol):
-    """Keeps texts for the ledger, and passes on what comes in pieces: the claim's journal."""
-
-    async def body(self, text: str) -> Body:
-        """A text as it is kept."""
-        ...
-
-    async def body_text(self, body: Body) -> str:
-        """And back."""
-        ...
-
-    async def emit(self, step: str, text: str) -> None:
-        """Send text to whoever watches."""
-        ...
-
-
-class _Asked(NamedTuple):
-    """One call of the handler: its name in the ledger, and all about it."""
-
-    key: CallKey
-    wanted: WantedCall
-    keeper: Keeper
-
-
-class _Came(NamedTuple):
-    """An answer, and the milliseconds until its first piece, if it came in pieces."""
-
-    answer: Answer | Embeddings
-    first_token: int | None = None
 
 
 class ClaimCalls:
@@ -93,27 +50,31 @@ class ClaimCalls:
         self._hold = hold
         self._courses: dict[CallKey, Course] = {}
         self._known: Mapping[CallKey, Answered] | None = None
-        self.progressed = False
-        """True once this claim has an answer that no earlier one had."""
+        self._sending = Sending(claim, store, asking)
 
     @property
     def models(self) -> Sequence[str]:
         """The aliases that there are."""
         return tuple(self._asking.models.models)
 
+    @property
+    def progressed(self) -> bool:
+        """True once this claim has an answer that no earlier one had."""
+        return self._sending.progressed
+
     async def call(self, wanted: WantedCall, keeper: Keeper) -> GotCall | CallWait:
         """The answer, or how long it will take. Raises CallFailed."""
         key = CallKey(wanted.path, request_hash(wanted.request), wanted.n)
         found = (await self._memo()).get(key)
         if found is not None:
-            return await _replayed(found, keeper)
-        if self._claim.fence > _FIRST_CLAIM:
+            return await replayed(found, keeper)
+        if self._claim.fence > FIRST_CLAIM:
             # What an earlier claim has sent from here may still be on its way back.
             await self._asking.landing((self._claim.task_id, key))
             await self._check_unknown(key)
         if key not in self._courses:
             self._courses[key] = self._course(wanted)
-        told = await self._go(_Asked(key, wanted, keeper), self._courses[key])
+        told = await self._go(Asked(key, wanted, keeper), self._courses[key])
         if isinstance(told, GotCall):
             del self._courses[key]
         return told
@@ -132,7 +93,7 @@ class ClaimCalls:
         except UnknownModel as error:
             raise CallFailed(str(error), kind=FailureKind.CONFIG) from error
 
-    async def _go(self, asked: _Asked, course: Course) -> GotCall | CallWait:
+    async def _go(self, asked: Asked, course: Course) -> GotCall | CallWait:
         clock, patient = self._asking.clock, asked.wanted.patient
         until = clock.monotonic() + PATIENCE
         step = course.begin()
@@ -158,7 +119,7 @@ class ClaimCalls:
                     return _later(seconds, refusal, course, patient=patient)
 
     async def _ask(
-        self, model: Model, asked: _Asked, course: Course, until: float
+        self, model: Model, asked: Asked, course: Course, until: float
     ) -> GotCall | CallWait | Refusal:
         async with self._asking.turn(model) as turn:
             try:
@@ -173,10 +134,10 @@ class ClaimCalls:
             if isinstance(lent, Verdict):
                 return _limited(lent, patient=asked.wanted.patient)
             name = Flying(self._claim.lease_id, (self._claim.task_id, asked.key))
-            return await turn.fly(self._send(model, provider, asked, lent), name)
+            return await turn.fly(self._sending.send(model, provider, asked, lent), name)
 
     async def _lent(
-        self, model: Model, asked: _Asked, course: Course, until: float
+        self, model: Model, asked: Asked, course: Course, until: float
     ) -> Lent | Verdict:
         # Each one that is sent takes its own; what waits keeps its place in line.
         key = asked.key
@@ -185,87 +146,11 @@ class ClaimCalls:
         patience = max(0.0, until - self._asking.clock.monotonic())
         return await self._asking.lending.reserve(model, asked.wanted.request, name, patience)
 
-    async def _send(
-        self, model: Model, provider: Provider, asked: _Asked, lent: Lent
-    ) -> GotCall | Refusal:
-        lending = self._asking.lending
-        sent = False
-        try:
-            if (late := await self._late(asked)) is not None:
-                await lending.unused(model, lent)
-                return late
-            call = await self._intent(model, asked, lent)
-            await insist(lambda: self._store.calls.begin(self._claim.lease, call))
-            sent, began = True, self._asking.clock.monotonic()
-            came = await self._answer(model, provider, asked, began)
-        except CallRefused as error:
-            self._asking.refused(model, error)
-            # Written first: a limiter that is away must not keep it.
-            await self._end(call, await self._refused(model, error, asked.keeper, began))
-            await lending.refused(model, lent, error.refusal, error.heard)
-            return error.refusal
-        except BaseException:
-            await (lending.dropped(lent) if sent else lending.unused(model, lent))
-            raise
-        self._asking.answered(model)
-        await self._end(call, await self._accepted(model, came, asked.keeper, began))
-        self.progressed = True
-        await lending.answered(model, lent, came.answer.usage, came.answer.heard)
-        return GotCall(call.id, model.name, came.answer)
-
-    async def _late(self, asked: _Asked) -> GotCall | None:
-        """An answer to an earlier claim's call that has come since this one has looked."""
-        if self._claim.fence == _FIRST_CLAIM:
-            return None
-        task_id, key = self._claim.task_id, asked.key
-        found = await insist(lambda: self._store.calls.memo(task_id, key))
-        return None if found is None else await _replayed(found, asked.keeper)
-
-    async def _answer(self, model: Model, provider: Provider, asked: _Asked, began: float) -> _Came:
-        wanted = asked.wanted
-        if isinstance(wanted.request, EmbedRequest):
-            texts = replace(wanted.request, model=model.asked_as)
-            return _Came(await provider.embed(texts, timeouts=wanted.timeouts))
-        chat = replace(wanted.request, model=model.asked_as)
-        if not wanted.emit:
-            return _Came(await provider.chat(chat, timeouts=wanted.timeouts))
-        first: int | None = None
-        heard = True
-        async with aclosing(provider.stream(chat, timeouts=wanted.timeouts)) as pieces:
-            async for piece in pieces:
-                if not isinstance(piece, Chunk):
-                    return _Came(piece, first)
-                first = self._since(began) if first is None else first
-                heard = heard and await _emitted(asked, piece.text)
-        raise AssertionError("a stream ends by its answer, or by CallRefused")
-
-    async def _intent(self, model: Model, asked: _Asked, lent: Lent) -> NewCall:
-        request = asked.wanted.request
-        # By the name that the handler gave: the row says which model of the chain was asked.
-        body = await asked.keeper.body(kept_request(request))
-        estimate = Estimate(*lent.need, lent.cost)
-        return entries.intent(str(uuid7()), asked.key, model, estimate, body)
-
-    async def _accepted(self, model: Model, came: _Came, keeper: Keeper, began: float) -> CallEnd:
-        took, first = self._since(began), came.first_token
-        body = await keeper.body(kept_answer(came.answer))
-        return entries.accepted(model, came.answer, body, _now(), took=took, first_token=first)
-
-    async def _refused(
-        self, model: Model, error: CallRefused, keeper: Keeper, began: float
-    ) -> CallEnd:
-        took = self._since(began)
-        body = None if error.answer is None else await keeper.body(kept_answer(error.answer))
-        return entries.refused(model, error, body, _now(), took=took)
-
-    async def _end(self, call: NewCall, end: CallEnd) -> None:
-        await insist(lambda: self._store.calls.end(self._claim.task_id, call.id, end))
-
     async def _memo(self) -> Mapping[CallKey, Answered]:
         """The answers of earlier claims; this one's own are never asked for twice."""
         if self._known is None:
             found: list[Answered] = []
-            full = self._claim.fence > _FIRST_CLAIM
+            full = self._claim.fence > FIRST_CLAIM
             while full:
                 page = await self._memos(found[-1].call_id if found else None)
                 found += page
@@ -286,27 +171,6 @@ class ClaimCalls:
                 "ended; look at the task's calls, and redrive it if they may be paid for again.",
                 kind=FailureKind.UNKNOWN_OUTCOME,
             )
-
-    def _since(self, began: float) -> int:
-        return round((self._asking.clock.monotonic() - began) * 1000)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-async def _replayed(found: Answered, keeper: Keeper) -> GotCall:
-    answer = read_answer(await keeper.body_text(found.body))
-    return GotCall(found.call_id, f"{found.provider}/{found.model}", answer)
-
-
-async def _emitted(asked: _Asked, text: str) -> bool:
-    """Whether somebody may still hear it; the answer is paid for either way."""
-    try:
-        await asked.keeper.emit(asked.wanted.path or "main", text)
-    except LeaseLost:
-        return False
-    return True
 
 
 def _crowded(model: Model) -> Verdict:
