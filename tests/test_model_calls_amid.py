@@ -215,10 +215,11 @@ async def test_a_cancel_lets_the_call_in_flight_end_and_starts_none(opened: Open
         assert simulation.ledger.received == 1
 
 
+@pytest.mark.parametrize("timing", [SLOW, SLOWER], ids=["in its grace", "past its grace"])
 async def test_a_drain_lets_the_call_in_flight_end_and_another_worker_uses_it(
-    opened: Opened,
+    opened: Opened, timing: Timing
 ) -> None:
-    async with opened(timing=SLOW) as (engine, simulation):
+    async with opened(timing=timing) as (engine, simulation):
         task_id = await submit(engine, "chain")
         await asked(simulation)
     assert simulation.ledger.billed == 1

@@ -13,7 +13,7 @@ from chaos.checker import history, violations
 from chaos.faults import Fault
 from chaos.paid import endings, overpaid, rows
 from chaos.recorder import LONG, Life, Recorder
-from chaos.scenes import answered
+from chaos.scenes import TIMES, answered, seeded
 from engine_kit.asking import models_file
 from engine_kit.engine import lines, until
 from stagepost.simulated import SimulatedProvider, Simulation, Timing, serve
@@ -156,6 +156,24 @@ async def test_killed_amid_eight_calls(scene: Scene, *, emit: bool) -> None:
     assert ledger.received <= 20 + len(unknown)
 
 
+async def test_killed_again_and_again_amid_eight_calls(scene: Scene) -> None:
+    rng, ledger, kills = seeded("killed amid calls"), scene.simulation.ledger, 4 * TIMES
+    items = 15 * kills
+    asked = scene.recorder.ask("one", steps=items, width=8)
+    for _ in range(kills):
+        async with scene.life() as life:
+            life.submit("one", "consult", asked)
+            had = got(scene)
+            await until(lambda had=had: got(scene) > had, LONG)
+            await asyncio.sleep(rng.uniform(0, 0.4))
+            life.signal(signal.SIGKILL)
+            await life.killed()
+    await scene.end()
+    assert scene.wrong() == []
+    assert scene.ending == ("COMPLETED", None)
+    assert ledger.billed <= items + 8 * kills
+
+
 async def test_an_answer_that_comes_past_the_lease_is_kept_and_used(scene: Scene) -> None:
     if not scene.recorder.store:
         # There is no other worker on a data folder: this one goes on, and its answer is in time.
@@ -184,6 +202,12 @@ async def stopped_amid_a_call(scene: Scene, life: Life) -> None:
     await until(lambda: scene.simulation.ledger.received == 2, LONG)
     life.signal(signal.SIGSTOP)
     await asyncio.sleep(1.6)  # the lease is 1 s
+
+
+def got(scene: Scene) -> int:
+    """How many items have had their answer."""
+    told = (line.split() for line in lines(scene.recorder.side_effects))
+    return len({each[2] for each in told if each[0] == "got"})
 
 
 def claims(scene: Scene) -> int:
