@@ -215,6 +215,17 @@ async def test_a_cancel_lets_the_call_in_flight_end_and_starts_none(opened: Open
         assert simulation.ledger.received == 1
 
 
+async def test_a_cancel_waits_for_no_call_of_a_handler_that_has_ended(opened: Opened) -> None:
+    async with opened(Step(fault="slow", wait=8, contains="slow")) as (engine, simulation):
+        await warm(engine)
+        task_id = await submit(engine, "hasty", "slow")
+        await asked(simulation, 2)
+        await until(lambda: not engine.worker._slots.running)
+        await engine.client.cancel(task_id)
+        assert (await finished(engine, task_id)).task.status is Status.CANCELLED
+        assert simulation.ledger.flying == 1
+
+
 @pytest.mark.parametrize("timing", [SLOW, SLOWER], ids=["in its grace", "past its grace"])
 async def test_a_drain_lets_the_call_in_flight_end_and_another_worker_uses_it(
     opened: Opened, timing: Timing
