@@ -163,8 +163,7 @@ async def test_killed_again_and_again_amid_eight_calls(scene: Scene) -> None:
     for _ in range(kills):
         async with scene.life() as life:
             life.submit("one", "consult", asked)
-            had = got(scene)
-            await until(lambda had=had: got(scene) > had, LONG)
+            await one_more(scene)
             await asyncio.sleep(rng.uniform(0, 0.4))
             life.signal(signal.SIGKILL)
             await life.killed()
@@ -202,6 +201,12 @@ async def stopped_amid_a_call(scene: Scene, life: Life) -> None:
     await until(lambda: scene.simulation.ledger.received == 2, LONG)
     life.signal(signal.SIGSTOP)
     await asyncio.sleep(1.6)  # the lease is 1 s
+
+
+async def one_more(scene: Scene) -> None:
+    """Wait for the answer of another item."""
+    had = got(scene)
+    await until(lambda: got(scene) > had, LONG)
 
 
 def got(scene: Scene) -> int:
