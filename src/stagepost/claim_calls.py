@@ -7,15 +7,10 @@ claim.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Final, NamedTuple, Protocol
-
-from uuid_utils import uuid7
+from typing import Final
 
 from stagepost.call_waits import SHORTEST, failed, later, limited
-from stagepost.calls import Answered, Body, CallEnd, CallKey, Estimate, NewCall, replays
+from stagepost.calls import Answered, CallKey, replays
 from stagepost.claim_watch import ClaimWatch
 from stagepost.errors import CallFailed
 from stagepost.failure import FailureKind
@@ -23,24 +18,15 @@ from stagepost.insisting import insist
 from stagepost.journal import CallWait, GotCall, WantedCall
 from stagepost.limiter import Verdict
 from stagepost.limiting import place_in_line
-from stagepost.llm import entries
-from stagepost.llm.asking import Asking
+from stagepost.llm.asking import Asking, Flying
 from stagepost.llm.catalogue import Model, UnknownModel
 from stagepost.llm.course import ELSEWHERE, Ask, Course, GiveUp, Wait
-from stagepost.llm.kept import kept_answer, kept_request, read_answer, whole_text
 from stagepost.llm.lending import Lent
-from stagepost.llm.provider import (
-    Answer,
-    CallRefused,
-    Chunk,
-    Embeddings,
-    EmbedRequest,
-    Provider,
-)
+from stagepost.llm.provider import CallRefused
 from stagepost.llm.refusal import Refusal
 from stagepost.llm.request_hash import request_hash
-from stagepost.llm.spans import Operation
 from stagepost.records import Claimed
+from stagepost.sending import FIRST_CLAIM, Asked, Keeper, Sending, replayed
 from stagepost.store import Store
 
 NO_MODELS: Final = "There is no models.toml: write one, and name it in STAGEPOST_MODELS."
@@ -49,39 +35,7 @@ PATIENCE: Final = 5.0
 """Seconds of waiting in place; a longer wait holds no worker."""
 
 _PAGE: Final = 1_000
-_FIRST_CLAIM: Final = 1
-
-
-class Keeper(Protocol):
-    """Keeps texts for the ledger, and passes on what comes in pieces: the claim's journal."""
-
-    async def body(self, text: str) -> Body:
-        """A text as it is kept."""
-        ...
-
-    async def body_text(self, body: Body) -> str:
-        """And back."""
-        ...
-
-    async def emit(self, step: str, text: str) -> None:
-        """Send text to whoever watches."""
-        ...
-
-
-class _Asked(NamedTuple):
-    """One call of the handler: its name in the ledger, and all about it."""
-
-    key: CallKey
-    wanted: WantedCall
-    keeper: Keeper
-    span: Operation
-
-
-class _Came(NamedTuple):
-    """An answer, and the milliseconds until its first piece, if it came in pieces."""
-
-    answer: Answer | Embeddings
-    first_token: int | None = None
+_CROWDED: Final = 1.0  # seconds before another try where this worker has too many calls in flight
 
 
 class ClaimCalls:
@@ -95,21 +49,30 @@ class ClaimCalls:
         self._courses: dict[CallKey, Course] = {}
         self._known: Mapping[CallKey, Answered] | None = None
         self._watch = ClaimWatch(claim, asking)
+        self._sending = Sending(claim, store, asking, self._watch)
 
     @property
     def models(self) -> Sequence[str]:
         """The aliases that there are."""
         return tuple(self._asking.models.models)
 
+    @property
+    def progressed(self) -> bool:
+        """True once this claim has an answer that no earlier one had."""
+        return self._sending.progressed
+
     async def call(self, wanted: WantedCall, keeper: Keeper) -> GotCall | CallWait:
         """The answer, or how long it will take. Raises CallFailed."""
         key = CallKey(wanted.path, request_hash(wanted.request), wanted.n)
         found = (await self._memo()).get(key)
+        told: GotCall | CallWait
         if found is not None:
-            answer = read_answer(await keeper.body_text(found.body))
-            told: GotCall | CallWait = GotCall(found.call_id, _model_of(found), answer)
+            told = await replayed(found, keeper)
         else:
-            await self._check_unknown(key)
+            if self._claim.fence > FIRST_CLAIM:
+                # What an earlier claim has sent from here may still be on its way back.
+                await self._asking.landing((self._claim.task_id, key))
+                await self._check_unknown(key)
             told = await self._asked(key, wanted, keeper)
         if isinstance(told, GotCall):
             self._watch.taken(wanted, told)
@@ -121,7 +84,7 @@ class ClaimCalls:
         course = self._courses[key]
         span = self._watch.operation(key, wanted, course.model)
         try:
-            told = await self._go(_Asked(key, wanted, keeper, span), course)
+            told = await self._go(Asked(key, wanted, keeper, span), course)
         except CallFailed as error:
             self._watch.failed(key, error)
             raise
@@ -139,13 +102,17 @@ class ClaimCalls:
         self._watch.rejected(call_id)
         await insist(lambda: self._store.calls.reject(self._claim.task_id, call_id, why))
 
+    async def landing(self) -> None:
+        """Return once nothing that this claim has sent is on its way any more."""
+        await self._asking.landing_of(self._claim.lease_id)
+
     def _course(self, wanted: WantedCall) -> Course:
         try:
             return self._asking.course(wanted.request.model)
         except UnknownModel as error:
             raise CallFailed(str(error), kind=FailureKind.CONFIG) from error
 
-    async def _go(self, asked: _Asked, course: Course) -> GotCall | CallWait:
+    async def _go(self, asked: Asked, course: Course) -> GotCall | CallWait:
         clock, patient = self._asking.clock, asked.wanted.patient
         until = clock.monotonic() + PATIENCE
         step = course.begin()
@@ -171,20 +138,25 @@ class ClaimCalls:
                     return later(seconds, refusal, course, patient=patient)
 
     async def _ask(
-        self, model: Model, asked: _Asked, course: Course, until: float
+        self, model: Model, asked: Asked, course: Course, until: float
     ) -> GotCall | CallWait | Refusal:
-        try:
-            provider = await self._asking.provider(model)
-        except CallRefused as error:
-            self._asking.refused(model, error)
-            return error.refusal
-        lent = await self._lent(model, asked, course, until)
-        if isinstance(lent, Verdict):
-            return limited(lent, patient=asked.wanted.patient)
-        return await self._asking.in_flight(self._send(model, provider, asked, lent))
+        async with self._asking.turn(model) as turn:
+            try:
+                provider = await self._asking.provider(model)
+            except CallRefused as error:
+                self._asking.refused(model, error)
+                return error.refusal
+            patience = max(0.0, until - self._asking.clock.monotonic())
+            if not await turn.seat(patience):
+                return limited(_crowded(model), patient=asked.wanted.patient)
+            lent = await self._lent(model, asked, course, until)
+            if isinstance(lent, Verdict):
+                return limited(lent, patient=asked.wanted.patient)
+            name = Flying(self._claim.lease_id, (self._claim.task_id, asked.key))
+            return await turn.fly(self._sending.send(model, provider, asked, lent), name)
 
     async def _lent(
-        self, model: Model, asked: _Asked, course: Course, until: float
+        self, model: Model, asked: Asked, course: Course, until: float
     ) -> Lent | Verdict:
         # Each one that is sent takes its own; what waits keeps its place in line.
         key = asked.key
@@ -196,79 +168,11 @@ class ClaimCalls:
         self._watch.limits(key, model, began, lent)
         return lent
 
-    async def _send(
-        self, model: Model, provider: Provider, asked: _Asked, lent: Lent
-    ) -> GotCall | Refusal:
-        lending = self._asking.lending
-        try:
-            call = await self._intent(model, asked, lent)
-            await insist(lambda: self._store.calls.begin(self._claim.lease, call))
-            self._asking.begins(model)
-            self._watch.sent(model)
-            began = self._asking.clock.monotonic()
-            with asked.span.attempt(model, call.id) as attempt:
-                came = await self._answer(model, provider, asked, began)
-                attempt.answered(*came)
-            came = came._replace(answer=whole_text(came.answer))
-        except CallRefused as error:
-            self._asking.refused(model, error)
-            await lending.refused(model, lent, error.refusal, error.heard)
-            await self._end(call, await self._refused(model, error, asked.keeper, began))
-            return error.refusal
-        except BaseException:
-            await lending.dropped(lent)
-            raise
-        self._asking.answered(model)
-        await lending.answered(model, lent, came.answer.usage, came.answer.heard)
-        await self._end(call, await self._accepted(model, came, asked.keeper, began))
-        return GotCall(call.id, model.name, came.answer)
-
-    async def _answer(self, model: Model, provider: Provider, asked: _Asked, began: float) -> _Came:
-        wanted = asked.wanted
-        if isinstance(wanted.request, EmbedRequest):
-            texts = replace(wanted.request, model=model.asked_as)
-            return _Came(await provider.embed(texts, timeouts=wanted.timeouts))
-        chat = replace(wanted.request, model=model.asked_as)
-        if not wanted.emit:
-            return _Came(await provider.chat(chat, timeouts=wanted.timeouts))
-        first: int | None = None
-        async with aclosing(provider.stream(chat, timeouts=wanted.timeouts)) as pieces:
-            async for piece in pieces:
-                if not isinstance(piece, Chunk):
-                    return _Came(piece, first)
-                first = self._since(began) if first is None else first
-                await asked.keeper.emit(wanted.path or "main", piece.text)
-        raise AssertionError("a stream ends by its answer, or by CallRefused")
-
-    async def _intent(self, model: Model, asked: _Asked, lent: Lent) -> NewCall:
-        request = asked.wanted.request
-        # By the name that the handler gave: the row says which model of the chain was asked.
-        body = await asked.keeper.body(kept_request(request))
-        estimate = Estimate(*lent.need, lent.cost)
-        return entries.intent(str(uuid7()), asked.key, model, estimate, body)
-
-    async def _accepted(self, model: Model, came: _Came, keeper: Keeper, began: float) -> CallEnd:
-        took, first = self._since(began), came.first_token
-        body = await keeper.body(kept_answer(came.answer))
-        return entries.accepted(model, came.answer, body, _now(), took=took, first_token=first)
-
-    async def _refused(
-        self, model: Model, error: CallRefused, keeper: Keeper, began: float
-    ) -> CallEnd:
-        took = self._since(began)
-        answer = error.answer
-        body = None if answer is None else await keeper.body(kept_answer(whole_text(answer)))
-        return entries.refused(model, error, body, _now(), took=took)
-
-    async def _end(self, call: NewCall, end: CallEnd) -> None:
-        self._watch.ended(call, end)
-        await insist(lambda: self._store.calls.end(self._claim.task_id, call.id, end))
-
     async def _memo(self) -> Mapping[CallKey, Answered]:
         """The answers of earlier claims; this one's own are never asked for twice."""
         if self._known is None:
             found: list[Answered] = []
-            full = self._claim.fence > _FIRST_CLAIM
+            full = self._claim.fence > FIRST_CLAIM
             while full:
                 page = await self._memos(found[-1].call_id if found else None)
                 found += page
@@ -280,7 +184,7 @@ class ClaimCalls:
         return await insist(lambda: self._store.calls.memos(self._claim.task_id, after, _PAGE))
 
     async def _check_unknown(self, key: CallKey) -> None:
-        if not self._hold or self._claim.fence == _FIRST_CLAIM:
+        if not self._hold:
             return
         tally = await insist(lambda: self._store.calls.tally(self._claim.task_id, key.path))
         if tally.unknown:
@@ -290,13 +194,6 @@ class ClaimCalls:
                 kind=FailureKind.UNKNOWN_OUTCOME,
             )
 
-    def _since(self, began: float) -> int:
-        return round((self._asking.clock.monotonic() - began) * 1000)
 
-
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-def _model_of(found: Answered) -> str:
-    return f"{found.provider}/{found.model}"
+def _crowded(model: Model) -> Verdict:
+    return Verdict(granted=False, wait=_CROWDED, limit=model.name)

@@ -126,8 +126,8 @@ class ClaimJournal:
         if self._calls is None:
             raise CallFailed(NO_MODELS, kind=FailureKind.CONFIG)
         told = await self._calls.call(wanted, self)
-        if isinstance(told, GotCall):
-            self.progressed = True
+        # An answer that an earlier claim has had already is no progress.
+        self.progressed = self.progressed or self._calls.progressed
         return told
 
     async def reject(self, call_id: str, why: str) -> None:

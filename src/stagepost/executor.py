@@ -9,7 +9,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeGuard
 
 from stagepost.blobs import Blobs
 from stagepost.bus import Bus
@@ -107,13 +107,15 @@ class Executor:
                 watcher.handled(running)
                 if journal.limits is not None:
                     await journal.limits.let_go()
-                if calls is not None:
-                    calls.close()
+            if calls is not None and _comes_back(outcome):
+                outcome = await _landed(running, calls, outcome)
             if outcome is not None and not running.abandoned:
                 await self._settle(running.claim, journal, outcome)
                 if type(outcome) is Succeeded:
                     self._learner.saw(running.claim, running.began_at, time.monotonic())
         finally:
+            if calls is not None:
+                calls.close()
             watcher.closed(running)
 
     async def close(self) -> None:
@@ -279,6 +281,27 @@ def reaction(claim: Claimed, task_type: TaskType, failure: Failure) -> Outcome:
             return Waiting((LimitFree(failure.message[:200], delay),))
         case Then.DEAD_LETTER:
             return Failed(failure, None)
+
+
+def _comes_back(outcome: Outcome | None) -> TypeGuard[Failed | Drained | Waiting]:
+    """Whether another claim of the task may follow by itself."""
+    match outcome:
+        case Failed(delay=None, lost=False):
+            return False
+        case Failed() | Drained() | Waiting():
+            return True
+    return False
+
+
+async def _landed(running: Running, calls: ClaimCalls, outcome: Outcome) -> Outcome:
+    """The same outcome once the claim's calls are back, so that the next claim finds them.
+
+    If a process has died around a call that was answered, the task has come further by it.
+    """
+    await running.until_landed(calls.landing())
+    if isinstance(outcome, Failed) and outcome.lost and calls.progressed:
+        return Drained("rescued")
+    return outcome
 
 
 def _facts(claim: Claimed) -> Facts:

@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, NamedTuple, TypedDict, TypeVar, Unpack, 
 
 from pydantic import BaseModel
 
-from stagepost.errors import CallFailed
+from stagepost.errors import CallFailed, CancelAsked
 from stagepost.failure import FailureKind
 from stagepost.flight import BranchWait, Flight
 from stagepost.gate import Gate
@@ -207,13 +207,21 @@ class ModelCalls:
         while True:
             # Before it takes off: a lease that was lost meanwhile finds the gate closed.
             await self._gate.through(self._journal.begin)
-            async with Flight(self._gate, scope.flight):
-                told = await self._gate.through(self._journal.call, wanted)
+            told = await self._told(wanted, scope.flight)
             if not isinstance(told, CallWait):
                 return told
             condition = LimitFree(told.why, told.seconds)
             async with BranchWait(self._gate, condition, scope.flight) as branch:
                 await branch.rest(min(_RESTS, told.seconds))
+
+    async def _told(self, wanted: WantedCall, around: Flight | None) -> GotCall | CallWait:
+        try:
+            async with Flight(self._gate, around):
+                return await self._gate.through(self._journal.call, wanted)
+        except CancelAsked:
+            # The worker is being told as well, and unwinds this.
+            await self._gate.hold(around)
+            raise
 
 
 def _request(

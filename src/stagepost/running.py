@@ -5,11 +5,11 @@ flight may finish, or not; the stronger reason wins over the one that came first
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 from stagepost.failure import Failure, FailureKind
 from stagepost.gate import Gate
@@ -50,8 +50,8 @@ class Running:
     """
 
     __slots__ = (
-        "abandoned", "asked", "asked_at", "asyncio_task", "began_at", "claim", "deadline_at",
-        "ends_at", "gate", "handled", "remote", "stop", "worker_lease",
+        "_hurried", "_landing", "abandoned", "asked", "asked_at", "asyncio_task", "began_at",
+        "claim", "deadline_at", "ends_at", "gate", "handled", "remote", "stop", "worker_lease",
     )  # fmt: skip
 
     def __init__(
@@ -71,6 +71,8 @@ class Running:
         self.abandoned = False
         self.asyncio_task: asyncio.Task[None] | None = None
         self.remote: Callable[[Stop], None] | None = None
+        self._landing: asyncio.Task[None] | None = None
+        self._hurried = False
 
     def end(self, stop: Stop) -> None:
         """Tell the claim to end; a weaker reason than the one it has is ignored."""
@@ -83,6 +85,19 @@ class Running:
             self.remote(stop)
         else:
             self.gate.close(self.unwind, patient=stop.why is Why.DRAIN)
+
+    async def until_landed(self, landing: Coroutine[Any, Any, None]) -> None:
+        """Let what the handler has in flight land, unless the worker has no time for it."""
+        self._landing = asyncio.create_task(landing)
+        if self._hurried:
+            self._landing.cancel()
+        await asyncio.wait([self._landing])
+
+    def hurry(self) -> None:
+        """The worker has no time left: wait for nothing that is in flight."""
+        self._hurried = True
+        if self._landing is not None:
+            self._landing.cancel()
 
     def unwind(self) -> None:
         """End the handler at the point where it is."""

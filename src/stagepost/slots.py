@@ -116,8 +116,16 @@ class Slots:
             running.end(Stop(Why.DRAIN))
         _log.info("%d running tasks are to stop at their next checkpoint", len(self.running))
 
+    def hurry(self, task_id: str) -> None:
+        """A task's handler has ended; it is settled without what it still has in flight."""
+        for running in tuple(self._open):
+            if running.claim.task_id == task_id:
+                running.hurry()
+
     def unwind(self) -> None:
         """End all that runs, at the point where it is."""
+        for running in tuple(self._open):
+            running.hurry()
         for running in tuple(self.running.values()):
             running.unwind()
 

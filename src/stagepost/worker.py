@@ -197,6 +197,8 @@ class Worker:
             running = self._slots.running.get(task_id)
             if running is not None:
                 self._watchdog.tell(running, Stop(Why.CANCEL, request))
+            else:
+                self._loop.call(self._slots.hurry, task_id)
 
     async def _drain(self, working: "asyncio.Future[None]") -> None:
         self._loop.call(self._slots.drain)

@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -151,12 +152,17 @@ def _events_are_whole(found: History) -> list[str]:
         last = ENDS.get(task["status"])
         if last is not None and kinds[-1:] != [last]:
             wrong.append(f"4 the last event of task {task_id}, {task['status']}, is {kinds[-1:]}")
-        if any(kind in {"completed", "cancelled", "failed"} for kind in kinds[:-1]):
+        if any(_goes_on(kind, then) for kind, then in pairwise(kinds)):
             wrong.append(f"4 something follows the end of task {task_id}: {kinds}")
         told = [data["progress"] for _, kind, data in events if kind == "progress"]
         if told != sorted(told):
             wrong.append(f"4 the progress of task {task_id} has fallen: {told}")
     return wrong
+
+
+def _goes_on(kind: str, then: str) -> bool:
+    """Whether something follows an end; only a dead letter can be sent back."""
+    return kind in {"completed", "cancelled"} or (kind == "failed" and then != "redriven")
 
 
 def _readers_missed_nothing(found: History) -> list[str]:

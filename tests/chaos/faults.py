@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stagepost.calls import Answered
 from stagepost.errors import StoreUnavailable
 from stagepost.records import Beat, NewTask, SavedStep, Scope, Submitted
 from stagepost.task import Lease, Status
@@ -50,7 +51,7 @@ class Faulty:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._port, name)
-        if name in {"waits", "schedules"}:
+        if name in {"waits", "schedules", "calls"}:
             # A family of verbs of its own, which is counted here as well.
             family = Faulty(value, self._faults)
             setattr(self, name, family)
@@ -146,3 +147,57 @@ class NoFence:
             return await verb(task.lease or lease, *args)
 
         return unfenced
+
+
+class ForgetfulCalls:
+    """Breaks guarantee 5: no answer that was paid for is found again."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.calls = _Amnesia(store.calls)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+class _Amnesia:
+    def __init__(self, calls: Any) -> None:
+        self._calls = calls
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._calls, name)
+
+    async def memos(self, *_: Any) -> Sequence[Answered]:
+        return ()
+
+    async def memo(self, *_: Any) -> Answered | None:
+        return None
+
+
+class EarlyEnd:
+    """Breaks guarantee 5: an answer is used before it is in the ledger."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.calls = _Hasty(store.calls)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+class _Hasty:
+    def __init__(self, calls: Any) -> None:
+        self._calls = calls
+        self._late: set[asyncio.Task[Any]] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._calls, name)
+
+    async def end(self, *args: Any) -> None:
+        async def later() -> None:
+            await asyncio.sleep(0.5)
+            await self._calls.end(*args)
+
+        late = asyncio.create_task(later())
+        self._late.add(late)
+        late.add_done_callback(self._late.discard)

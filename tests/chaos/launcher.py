@@ -1,7 +1,7 @@
 """An engine in a process of its own, told what to do by lines of JSON. Run with one JSON argument.
 
 In: {"submit": KEY, "type": T, "input": {...}}, {"cancel": ID}, {"watch": ID, "after": N},
-{"signal": ID, "values": [...]}, {"open": 1}
+{"signal": ID, "values": [...]}, {"redrive": ID}
 {"open": 1}, {"schedule": NAME, "type": T, "input": {...}}: each second, and all that was missed
 Out: {"ready": PID}, {"accepted": KEY, "id": ID} or {"refused": KEY, "why": TEXT}, {"open": COUNT},
 {"event": N, "id": ID}. SIGTERM drains and ends it.
@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
-from chaos.faults import Deaf, EarlyAnswer, Faulty, Forgetful, NoFence
+from chaos.faults import (
+    Deaf,
+    EarlyAnswer,
+    EarlyEnd,
+    Faulty,
+    Forgetful,
+    ForgetfulCalls,
+    NoFence,
+)
 from chaos.plan import Plan
 from chaos.power import watch
 from chaos.tasks import app
@@ -75,6 +83,9 @@ class Session:
                     say(uncancelled=task_id, why=str(error))
             case {"signal": task_id, "values": values}:
                 await self._signal(task_id, values)
+            case {"redrive": task_id}:
+                await self._engine.client.redrive(task_id)
+                say(redriven=task_id)
             case {"schedule": name, "type": type_name, "input": given}:
                 await self._engine.client.schedules.create(
                     Wish(
@@ -132,6 +143,10 @@ def wire(plan: Plan) -> None:
             built = EarlyAnswer(built)
         if "forgetful" in plan.breaks:
             built = Forgetful(built)
+        if "forgetful-calls" in plan.breaks:
+            built = ForgetfulCalls(built)
+        if "early-end" in plan.breaks:
+            built = EarlyEnd(built)
         if "no-fence" in plan.breaks:
             built = NoFence(built)
         if plan.deaf_for:
@@ -186,6 +201,7 @@ async def main(plan: Plan) -> None:
         drain_grace=1.0,
         cancel_grace=1.0,
         stall_after=5.0,
+        models=plan.models,
     )
     async with open_engine(settings, app, parts=[Part(name) for name in plan.parts]) as engine:
         session = asyncio.create_task(Session(engine).run())

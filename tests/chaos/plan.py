@@ -10,12 +10,16 @@ from stagepost.part import EVERYTHING
 
 @dataclass(frozen=True)
 class Plan:
-    """`breaks` names what is broken on purpose: early-answer, no-sync, no-fence, forgetful."""
+    """`breaks` names what is broken on purpose: early-answer, no-sync, no-fence, forgetful,
+    forgetful-calls, early-end.
+    """
 
     data: str
     power: str
     store: str = ""
     """The address of a store that outlives the process; none: SQLite in the data folder."""
+    models: str = ""
+    """The models.toml; none: it asks no models."""
     parts: tuple[str, ...] = tuple(sorted(EVERYTHING))
     faults: tuple[Fault, ...] = ()
     breaks: tuple[str, ...] = ()

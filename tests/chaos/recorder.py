@@ -20,6 +20,11 @@ LONG = 90.0
 """Seconds after which a scenario gives up."""
 
 
+def _import_path() -> list[str]:
+    # The sources under test are those of this process.
+    return [str(Path(__file__).parents[1]), *filter(None, sys.path)]
+
+
 @dataclass
 class ClientLog:
     """What a client knows. A key that was asked and not answered has an unknown outcome."""
@@ -43,6 +48,7 @@ class Life:
         self._open: list[int] = []
         self.ready = asyncio.Event()
         self.over = asyncio.Event()
+        self.redriven = asyncio.Event()
 
     @property
     def pid(self) -> int:
@@ -66,6 +72,8 @@ class Life:
                 self._log.refused[key] = why
             case {"open": count}:
                 self._open.append(count)
+            case {"redriven": _}:
+                self.redriven.set()
             case {"event": seq, "id": task_id}:
                 self._log.seen[task_id].append(seq)
 
@@ -134,7 +142,7 @@ class Recorder:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=self._errors(),
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())},
         )
         life = Life(process, self.log)
         reading = asyncio.create_task(life.read())

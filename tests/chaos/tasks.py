@@ -6,6 +6,7 @@ appended and synced on its own:
     began TASK CLAIM         a handler has begun, in a claim that is named by chance
     ran TASK STEP CLAIM      the step's function has begun
     saved TASK STEP CLAIM    the handler holds the step's result, so it is saved
+    got TASK PATH AT         a model's answer was given to a step, at a millisecond
     returned TASK            the handler has come to its end
 """
 
@@ -20,6 +21,7 @@ from pydantic import BaseModel
 
 from engine_kit.engine import lines, note
 from stagepost import App, Context, InvalidInput, Overloaded, RateLimited, Retry
+from stagepost.scope import CURRENT
 
 app = App()
 QUICK = Retry(attempts=6, first=0.1, most=1)
@@ -30,6 +32,9 @@ class Ask(BaseModel):
     log: str
     steps: int = 3
     pause: float = 0.01
+    width: int = 1
+    """How many items call a model at the same time."""
+    emit: bool = False
     hesitates: float = 0.0
     """Seconds that another claim waits after its first step: one that still runs gets ahead of what
     it knows."""
@@ -163,6 +168,34 @@ async def heed(ctx: Context, ask: Ask) -> list[int]:
     return said
 
 
+async def _consult(ctx: Context, ask: Ask) -> int:
+    begin(ctx, ask)
+
+    async def item(name: str) -> int:
+        note(ask.log, f"ran {ctx.task_id} {name} {_CLAIM.get()}")
+        await ctx.llm.chat("best", f"{ask.key} {name}", emit=ask.emit)
+        at, path = time.time_ns() // 1_000_000, CURRENT.get().path
+        note(ask.log, f"got {ctx.task_id} {path} {at}")
+        return len(name)
+
+    names = [f"item-{number}" for number in range(ask.steps)]
+    done = await ctx.map("consult", item, names, concurrency=ask.width)
+    for name in names:
+        saved(ctx, ask, name)
+    return sum(done)
+
+
+@app.task("consult", retry=QUICK)
+async def consult(ctx: Context, ask: Ask) -> int:
+    return await _consult(ctx, ask)
+
+
+@app.task("consult-once", retry=QUICK, unknown="hold")
+async def consult_once(ctx: Context, ask: Ask) -> int:
+    """What may have been paid for is not paid for again."""
+    return await _consult(ctx, ask)
+
+
 @app.task("block", retry=QUICK)
 def block(ctx: Any, ask: Ask) -> int:
     begin(ctx, ask)
@@ -182,5 +215,5 @@ def expected(type_name: str, ask: Ask) -> Any:
         return list(range(ask.steps))
     if type_name == "large":
         return "x" * 100_000
-    word = "item" if type_name == "fan" else "step"
+    word = "item" if type_name in {"fan", "consult", "consult-once"} else "step"
     return sum(len(f"{word}-{number}") for number in range(ask.steps))

@@ -8,9 +8,11 @@ import asyncio
 import logging
 import random
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final, NamedTuple, TypeVar
 
+from stagepost.calls import CallKey
 from stagepost.clock import Clock
 from stagepost.failure import FailureKind
 from stagepost.llm import catalogue
@@ -27,10 +29,17 @@ Result = TypeVar("Result")
 
 _log = logging.getLogger("stagepost.llm")
 
-MOST_FLYING: Final = 2_000
-"""Calls of one worker that are being answered."""
+MOST_FLYING: Final = 1_000
+"""Calls of one worker that are in flight, as many as one provider's connections; more wait."""
 
 _LANDING: Final = 10.0  # seconds that close() waits for what is in flight
+
+
+class Flying(NamedTuple):
+    """Whose call is in flight, by its claim's lease, and which: its task and its key there."""
+
+    lease_id: str
+    call: tuple[str, CallKey]
 
 
 class Asking:
@@ -52,7 +61,8 @@ class Asking:
         self._providers: dict[str, Provider] = {}
         self._making = asyncio.Lock()
         self._breakers: defaultdict[str, Breaker] = defaultdict(Breaker)
-        self._flying: set[asyncio.Task[Any]] = set()
+        self._seats = asyncio.Semaphore(MOST_FLYING)
+        self._flying: dict[asyncio.Task[Any], Flying] = {}
 
     def course(self, name: str) -> Course:
         """The course of a new call to an alias or a model. Raises UnknownModel."""
@@ -77,9 +87,18 @@ class Asking:
         seconds = breaker.wait(self.clock.monotonic())
         return Closed(seconds, breaker.why) if seconds and breaker.why is not None else None
 
-    def begins(self, model: Model) -> None:
-        """A call to it is sent."""
-        self._breakers[model.name].begin(self.clock.monotonic())
+    @asynccontextmanager
+    async def turn(self, model: Model) -> AsyncIterator["Turn"]:
+        """A call's turn, begun in the same moment in which its course has found the way open."""
+        breaker = self._breakers[model.name]
+        probes = breaker.begin(self.clock.monotonic())
+        turn = Turn(self._seats, self._fly)
+        try:
+            yield turn
+        finally:
+            turn.leave()
+            if probes:
+                turn.afterwards(breaker.give_up)
 
     def answered(self, model: Model) -> None:
         """It has answered."""
@@ -94,17 +113,25 @@ class Asking:
         """A random number in [0, 1), by which waits are spread."""
         return random.random()  # noqa: S311  # only spreads
 
-    async def in_flight(self, call: Coroutine[Any, Any, Result]) -> Result:
-        """Run it to its end whatever becomes of who waits for it."""
-        flying = asyncio.create_task(call)
-        self._flying.add(flying)
-        flying.add_done_callback(self._landed)
-        return await asyncio.shield(flying)
+    async def landing(self, call: tuple[str, CallKey]) -> None:
+        """Return once this call of this task is not in flight any more, whoever has sent it."""
+        await self._landing([one for one, name in self._flying.items() if name.call == call])
 
-    @property
-    def is_full(self) -> bool:
-        """Whether no further call can be sent now."""
-        return len(self._flying) >= MOST_FLYING
+    async def landing_of(self, lease_id: str) -> None:
+        """Return once none of a claim's calls is in flight any more."""
+        found = [one for one, name in self._flying.items() if name.lease_id == lease_id]
+        await self._landing(found)
+
+    async def _landing(self, flying: "list[asyncio.Task[Any]]") -> None:
+        # Each ends by its own time-out, and its end is in the ledger then.
+        if flying:
+            await asyncio.wait(flying)
+
+    def _fly(self, call: Coroutine[Any, Any, Result], name: Flying) -> "asyncio.Task[Result]":
+        flying = asyncio.create_task(call)
+        self._flying[flying] = name
+        flying.add_done_callback(self._landed)
+        return flying
 
     def states(self) -> Sequence[tuple[str, State]]:
         """Each breaker that was ever used, by the name of its model. From any thread."""
@@ -117,10 +144,11 @@ class Asking:
         What has not landed by then is UNKNOWN.
         """
         if self._flying:
-            await asyncio.wait(self._flying, timeout=_LANDING)
-        for flying in self._flying:
+            await asyncio.wait(tuple(self._flying), timeout=_LANDING)
+        left = tuple(self._flying)
+        for flying in left:
             flying.cancel()
-        await asyncio.gather(*self._flying, return_exceptions=True)
+        await asyncio.gather(*left, return_exceptions=True)
         for provider in self._providers.values():
             await provider.close()
 
@@ -134,7 +162,55 @@ class Asking:
             _log.info("calls go to %s again", model.name)
 
     def _landed(self, flying: "asyncio.Task[Any]") -> None:
-        self._flying.discard(flying)
+        del self._flying[flying]
+        self._seats.release()
         if not flying.cancelled() and (error := flying.exception()) is not None:
             # Told to whoever waits for it; where nobody does, this is all that tells it.
             _log.debug("a call has ended with %r", error)
+
+
+class Turn:
+    """One call's turn: it takes a seat among those in flight, and flies.
+
+    What was seated and has not flown leaves the seat to others.
+    """
+
+    def __init__(
+        self,
+        seats: asyncio.Semaphore,
+        fly: "Callable[[Coroutine[Any, Any, Any], Flying], asyncio.Task[Any]]",
+    ) -> None:
+        self._seats = seats
+        self._fly = fly
+        self._seated = False
+        self._flight: asyncio.Task[Any] | None = None
+
+    async def seat(self, patience: float) -> bool:
+        """Whether there is room within so many seconds."""
+        if self._seats.locked():
+            try:
+                async with asyncio.timeout(patience):
+                    await self._seats.acquire()
+            except TimeoutError:
+                return False
+        else:
+            await self._seats.acquire()
+        self._seated = True
+        return True
+
+    async def fly(self, call: Coroutine[Any, Any, Result], name: Flying) -> Result:
+        """Run it to its end whatever becomes of who waits for it."""
+        self._flight = self._fly(call, name)
+        return await asyncio.shield(self._flight)
+
+    def leave(self) -> None:
+        """Its seat is free, unless it flies: then it is once that has ended."""
+        if self._seated and self._flight is None:
+            self._seats.release()
+
+    def afterwards(self, then: Callable[[], None]) -> None:
+        """Call this once it has ended, or at once if it does not fly."""
+        if self._flight is None:
+            then()
+        else:
+            self._flight.add_done_callback(lambda _: then())

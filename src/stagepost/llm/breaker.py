@@ -59,10 +59,16 @@ class Breaker:
             return 0.0
         return max(0.0, self._until - now, self._probed + PROBE - now)
 
-    def begin(self, now: float) -> None:
-        """A call goes. Where it is half open that is the probe."""
-        if self.why is not None:
-            self._probed = now
+    def begin(self, now: float) -> bool:
+        """A call goes. Whether it is the probe, since the breaker is half open."""
+        if self.why is None:
+            return False
+        self._probed = now
+        return True
+
+    def give_up(self) -> None:
+        """The probe has ended, or was not sent: if that has told nothing, another may go."""
+        self._probed = -math.inf
 
     def succeeded(self) -> None:
         """A call was answered, be it with a refusal that is about this call alone."""

@@ -93,8 +93,12 @@ class Lending:
             pause = max(_SHORTEST_PAUSE, refusal.retry_after or 0.0)
             await self._limiter.heed(reserving.refused(reserving.limits_of(model), pause))
 
+    async def unused(self, model: Model, lent: Lent) -> None:
+        """A call was not sent after all: it has used no tokens."""
+        await self._settle(model, lent, reserving.Usage(0, 0))
+
     async def dropped(self, lent: Lent) -> None:
-        """A call was not sent, or nobody knows how it ended: it counts as it was reserved."""
+        """Nobody knows how a call ended: it counts as it was reserved."""
         await self._limiter.settle(lent.reservation)
 
     async def _settle(self, model: Model, lent: Lent, usage: reserving.Usage) -> None:
