@@ -30,6 +30,7 @@ REASONS = {
     "unique_keys": "a trigger takes the key with the task",
     "keyed": "only tasks that are QUEUED or RUNNING are in it, and those are never taken",
     "backlog": "counted by tenant: taken with the task, and counted no more",
+    "backlog_batches": "as the backlog",
     "schedule_runs": "a schedule knows that it had this run; a task that is gone counts as over",
 }
 

@@ -93,7 +93,8 @@ class BatchRoutes:
         """Submit many inputs of one type as one task, which starts a task for each.
 
         As JSON, or as JSON Lines (one input a line) with `?type=`. Every input is validated before
-        anything is accepted. An `Idempotency-Key` counts as for any task.
+        anything is accepted. An `Idempotency-Key` counts as for any task. 429 when the tenant's
+        quota has no room for all of the inputs; nothing is started then.
         """
         exchange = exchange_of(request.scope)
         check_plain(exchange)
@@ -133,7 +134,9 @@ class BatchRoutes:
             _TYPE,
             {**wanted.model_dump(by_alias=True), "file": record.upload_id},
             caller=caller,
-            options=Options(trace_id=exchange.trace_id, idempotency=idempotency),
+            options=Options(
+                trace_id=exchange.trace_id, idempotency=idempotency, brings=inputs.count
+            ),
             uploads=[record],
         )
         return await self._accepted(submitted, record.size, inputs.count)

@@ -100,7 +100,7 @@ class SqliteStore:
         self._claiming = Claiming()
         self.rules = SqliteRules(self._writer, self._readers)
         self.waits = SqliteWaits(self._writer)
-        self.children = SqliteChildren(self._writer, self._readers)
+        self.children = SqliteChildren(self._writer, self._readers, max_queued)
         self.limits = SqliteLimits(self._writer, self._readers)
         self.retention = SqliteRetention(self._writer, self._readers)
         self.mass = SqliteMassChanges(self._writer, self._readers)
