@@ -83,12 +83,12 @@ def tenant_full(new: NewTask, limit: int, room: int) -> TenantFull:
     if new.brings:
         return TenantFull(
             f"The batch has {new.brings} inputs, and of the {limit} tasks that may wait to start "
-            f"its tenant has room for {max(0, room)}; try again when some have started, or send a "
-            "smaller batch."
+            f"its tenant has room for {max(0, room)}; there is more when some have started, or "
+            "send smaller batches."
         )
     return TenantFull(
-        f"The tenant has {limit} tasks that wait to start, as many as it may have; try again when "
-        "some have started."
+        f"The tenant has {limit} tasks that wait to start, as many as it may have; there is room "
+        "again when some have started."
     )
 
 

@@ -81,7 +81,7 @@ def create_app(parts: Parts) -> Envelope:
         RedriveRoutes(parts),
         LaneRoutes(parts),
         SharedLimitRoutes(parts),
-        ScheduleRoutes(parts),
+        ScheduleRoutes(parts, reader),
         RuleRoutes(parts),
         KeyRoutes(parts, keyring),
         QuotaRoutes(parts),
