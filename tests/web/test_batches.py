@@ -47,6 +47,19 @@ def lines(numbers: list[int]) -> bytes:
     return b"".join(orjson.dumps({"n": n}) + b"\n" for n in numbers)
 
 
+async def kept(engine: Engine) -> list[str]:
+    """The files that are there."""
+    found: list[str] = []
+    after = ""
+    for _ in range(300):
+        keys, following = await engine.blobs.listed(after, older_than=-60.0)
+        found += keys
+        if following is None:
+            return found
+        after = following
+    raise AssertionError("the files do not end")
+
+
 async def all_items(client: httpx.AsyncClient, task_id: str, limit: int) -> list[Any]:
     items: list[Any] = []
     after: str | None = None
@@ -250,6 +263,8 @@ async def test_a_batch_that_its_tenant_has_no_room_for_starts_nothing(
             assert told in refused.json()["detail"]
             assert int(refused.headers["retry-after"]) >= 1
         assert len((await client.get(f"{API}/tasks")).json()["items"]) == 1
+        assert not await engine.store.retention.unreferenced(older_than=0.0, limit=10)
+        assert await kept(engine) == []
 
         cancelled = await client.post(f"{API}/tasks/{later.json()['taskId']}/cancel")
         assert cancelled.status_code == 200
@@ -260,6 +275,7 @@ async def test_a_batch_that_its_tenant_has_no_room_for_starts_nothing(
             200,
             accepted.json()["taskId"],
         )
+        assert await kept(engine) != []
         view = await finished(engine, accepted.json()["taskId"])
         assert (await engine.client.result(view))["completed"] == 3
         assert (await client.get(quotas)).json()["waiting"] == 0
