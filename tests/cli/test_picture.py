@@ -123,6 +123,12 @@ def test_what_has_a_known_end_is_estimated_whole(given: Any) -> None:
     assert facts(waitingFor=given)["estimate"] == "done in about 10 s"
 
 
+def test_a_place_that_was_not_counted_is_said_to_be_about_right() -> None:
+    assert facts(queuePosition=10_000)["queue position"] == "10000"
+    assert facts(queuePosition=12_345)["queue position"] == "about 12345"
+    assert "queue position" not in facts()
+
+
 def test_a_parent_names_its_tasks_and_a_child_its_parent() -> None:
     assert facts(waitingFor=wait("child", "nap"))["its tasks"] == "stagepost batches show 01"
     assert facts(type="batch")["its tasks"] == "stagepost batches show 01"

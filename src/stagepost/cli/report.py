@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from stagepost.backlog import COUNTED
 from stagepost.cli.output import (
     ago,
     cleaned,
@@ -68,7 +69,7 @@ def _facts(task: "WholeTask", end: Mapping[str, Any] | None) -> Table:
         ("waiting", waiting_text(task["waitingFor"])),
         ("its tasks", _children(task)),
         ("parent", task["parentId"]),
-        ("queue position", task["queuePosition"]),
+        ("queue position", _position(task["queuePosition"])),
         ("estimate", _estimate(task)),
         ("created", _moment(task["createdAt"])),
         ("started", _moment(task["startedAt"])),
@@ -97,6 +98,12 @@ def _children(task: "WholeTask") -> str:
     if task["type"] != "batch" and (wait is None or wait["kind"] != "child"):
         return ""
     return f"stagepost batches show {task['taskId']}"
+
+
+def _position(place: int | None) -> str:
+    if place is None:
+        return ""
+    return str(place) if place <= COUNTED else f"about {place}"
 
 
 def _estimate(task: "WholeTask") -> str:
