@@ -37,9 +37,13 @@ def report(
     steps: Sequence["Step"],
     artifacts: Sequence["ArtifactItem"],
     end: Mapping[str, Any] | None = None,
+    listed: str = "",
 ) -> Iterator[RenderableType]:
-    """The parts of the report, in their order; `end` is the data of the event `cancelled`."""
-    yield _facts(task, end)
+    """The parts of the report, in their order; `end` is the data of the event `cancelled`.
+
+    `listed` is the command that lists the tasks that it has started; empty when there are none.
+    """
+    yield _facts(task, end, listed)
     if task["result"] is not None:
         yield from _section("result", plain(_shortened(task["result"])))
     if steps:
@@ -56,7 +60,7 @@ def _section(title: str, *parts: RenderableType) -> Iterator[RenderableType]:
     yield from parts
 
 
-def _facts(task: "WholeTask", end: Mapping[str, Any] | None) -> Table:
+def _facts(task: "WholeTask", end: Mapping[str, Any] | None, listed: str) -> Table:
     facts: list[tuple[str, object]] = [
         ("task", task["taskId"]),
         ("type", task["type"]),
@@ -67,7 +71,7 @@ def _facts(task: "WholeTask", end: Mapping[str, Any] | None) -> Table:
         ("owner", f"{task['tenant']} / {task['user']}"),
         ("tags", ", ".join(task["tags"])),
         ("waiting", waiting_text(task["waitingFor"])),
-        ("its tasks", _children(task)),
+        ("its tasks", listed),
         ("parent", task["parentId"]),
         ("queue position", _position(task["queuePosition"])),
         ("estimate", _estimate(task)),
@@ -91,13 +95,6 @@ def _progress(task: "WholeTask") -> str:
     # What was said last is of no use beside how it ended.
     step = "" if task["final"] else cleaned(task["currentStep"])
     return f"{task['progress']}%  {step}".rstrip()
-
-
-def _children(task: "WholeTask") -> str:
-    wait = task["waitingFor"]
-    if task["type"] != "batch" and (wait is None or wait["kind"] != "child"):
-        return ""
-    return f"stagepost batches show {task['taskId']}"
 
 
 def _position(place: int | None) -> str:
