@@ -272,7 +272,8 @@ class TaskView:
     """A task with what belongs to it, in one consistent read.
 
     `position` is its place in its lane, from 1, while it is QUEUED: how many start before it if no
-    more come and every tenant has the same weight. It is `blocked` while it is QUEUED and as many
+    more come and every tenant has the same weight. Behind `backlog.COUNTED` places it is that
+    number plus one. It is `blocked` while it is QUEUED and as many
     tasks with its concurrency key as may run at once are before it.
     """
 

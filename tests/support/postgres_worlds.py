@@ -85,6 +85,10 @@ class PostgresWorlds:
         place = f"{parts.username}:{parts.password}@{parts.hostname}:{self._port or parts.port}"
         return f"postgresql://{place}{parts.path}?schema={schema}{self._options}"
 
+    def url_of(self, world: World) -> str:
+        """The address of a world's tables."""
+        return self.url(self._places[world.folder].schema)
+
     async def open(
         self,
         folder: Path,
