@@ -1,7 +1,7 @@
 """What an engine part that was closed must not leave behind."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,3 +28,13 @@ def nothing_left() -> Iterator[None]:
     left = {path for path in _descriptors().values() if path not in files}
     assert not {path for path in left if path.startswith("/") and "/dev/" not in path}
     assert _ours() <= threads
+
+
+@contextmanager
+def none_left(kept: Callable[[], int] = lambda: 0) -> Iterator[None]:
+    """Fails unless there are as many open descriptors after the block, but for those `kept`."""
+    before = len(_descriptors()) - kept()
+    yield
+    there = _descriptors()
+    more = len(there) - kept() - before
+    assert more == 0, f"{more} descriptors are left among {sorted(there.values())}"
