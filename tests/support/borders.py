@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from itertools import cycle
 
 from stagepost.errors import Gone, NotFound
 from stagepost.records import Filter, Resume, Scope
@@ -19,11 +20,13 @@ async def borders_hold(store: Store, tasks: Iterable[Task], gone: Iterable[str])
     """Fails where somebody gets at another's task; `tasks` are all that there are."""
     tasks = list(tasks)
     tenants = sorted({task.tenant for task in tasks} | {"nobody"})
-    scopes = [Scope(tenant, user) for tenant in tenants for user in (None, "ada", "bob")]
+    scopes = [Scope(tenant, user) for tenant in tenants for user in (None, "bob")]
     await asyncio.gather(*(_finds_its_own(store, scope, tasks) for scope in scopes))
-    for task in tasks:
-        strangers = (Scope("nobody"), Scope(task.tenant, "eve"), Scope("nobody", task.user))
-        await asyncio.gather(*(_is_absent(store, task.id, scope) for scope in strangers))
+    strangers = cycle((("nobody", None), (None, "eve"), ("nobody", "ada")))
+    pairs = zip(tasks, strangers, strict=False)
+    await asyncio.gather(
+        *(_is_absent(store, t.id, Scope(tenant or t.tenant, user)) for t, (tenant, user) in pairs)
+    )
     if tasks:
         await _cannot_change(store, tasks[-1])
     for task_id in gone:

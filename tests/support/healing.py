@@ -5,7 +5,8 @@ is left.
 from stagepost.task import SETTLED, Status, Task
 from support.invariants import look, violations
 from support.tasks import succeeded
-from support.twins import Twins, settle, verb
+from support.twins import Twins
+from support.verbs import settle, verb
 from support.world import Hand
 
 _ROUNDS = 500

@@ -3,19 +3,16 @@
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from operator import methodcaller
 from typing import Any
 
-from stagepost.errors import NotFound
 from stagepost.mass import Kind, MassChange
 from stagepost.outcome import Outcome, Waiting
-from stagepost.records import Checkpoint, Demand, Filter, NewTask, ProgressNote, Resume
-from stagepost.retention import Erasure
+from stagepost.records import Checkpoint, Demand, Filter, ProgressNote, Resume
 from stagepost.signals import NewWait, Signal
-from stagepost.store import Store
 from stagepost.task import SETTLED, CancelRequest, Lease, Status
 from stagepost.versions import Versions
 from stagepost.waiting import ChildrenOver, Condition, SignalSent, TimeComes
+from support import verbs
 from support.alike import ALL, Alike, Verb
 from support.crashes import Crash
 from support.families import new_batch, page
@@ -32,7 +29,6 @@ from support.world import (
     new_id,
     new_task,
     note,
-    record_of,
 )
 
 VERSIONS = ((2, 1), (1,), (3, 2))
@@ -82,7 +78,7 @@ class Twins:
         if "input_size" in values:
             values["input"] = '"' + "x" * values.pop("input_size") + '"'
         news = [new_task(**values) for _ in range(many)]
-        await self.both("submit", *map(submit, news))
+        await self.both("submit", *map(verbs.submit, news))
 
     async def claim(self, which: int, slots: int) -> None:
         await self.claim_by(await self.hand(which), slots)
@@ -162,12 +158,7 @@ class Twins:
     async def new_hand(self, types: Sequence[str], versions: Versions) -> Hand:
         """A worker begins to live."""
         hand = new_hand(types=types, versions=versions)
-        record = record_of(hand)
-        await self.both(
-            "register",
-            Verb(lambda store: store.register(record), methodcaller("register", hand.id)),
-            again=False,
-        )
+        await self.both("register", verbs.register(hand), again=False)
         return hand
 
     async def settle(self, which: int, outcomes: list[Outcome], percent: int | None) -> None:
@@ -175,12 +166,14 @@ class Twins:
         leases = self.leases(which, len(outcomes))
         noted = None if percent is None else note(percent, f"{percent} %")
         pairs = zip(leases, outcomes, strict=False)
-        await self.both("settle", *(settle(lease, outcome, noted) for lease, outcome in pairs))
+        await self.both(
+            "settle", *(verbs.settle(lease, outcome, noted) for lease, outcome in pairs)
+        )
 
     async def save(self, which: int, steps: list[tuple[Checkpoint, ProgressNote | None]]) -> None:
         """Several checkpoints of one claim at once."""
         for lease in self.leases(which, 1):
-            await self.both("checkpoint", *(save(lease, *step) for step in steps))
+            await self.both("checkpoint", *(verbs.save(lease, *step) for step in steps))
 
     async def spawn(
         self, which: int, path: str, many: int, *, last: bool, detached: bool, late: bool
@@ -191,18 +184,11 @@ class Twins:
             first = 0 if family is None or family.batch.sealed else family.batch.made
             batch = new_batch(path, type="review", lane="interactive", detached=detached)
             wanted = page(batch, many, first + late, last=last)
-            made = [] if family is not None and family.batch.sealed else wanted.children
-            ids = [child_id for child_id, _ in made]
-            await self.both(
-                "spawn",
-                Verb(
-                    lambda store: store.children.spawn(lease, wanted),  # noqa: B023
-                    methodcaller("spawn", lease, wanted),
-                    heard=lambda heard, _: heard.accepted.update(
-                        dict.fromkeys(ids, self.model.tasks[lease.task_id].tenant)  # noqa: B023
-                    ),
-                ),
-            )
+            parent = self.model.tasks.get(lease.task_id)
+            tenants: dict[str, str] = {}
+            if parent is not None and not (family and family.batch.sealed):
+                tenants = {child_id: parent.tenant for child_id, _ in wanted.children}
+            await self.both("spawn", verbs.spawn(lease, wanted, tenants))
 
     async def parent(
         self,
@@ -240,7 +226,7 @@ class Twins:
                 if task.parent_id == parent.task_id and task.lease is not None
             ]
             for lease, outcome in zip(running, ends, strict=False):
-                await self.both("settle", settle(lease, outcome))
+                await self.both("settle", verbs.settle(lease, outcome))
 
     async def wait_for_children(self, which: int, *, stop: bool) -> None:
         """A parent waits for one of its batches, or for one that there is not."""
@@ -248,26 +234,26 @@ class Twins:
             paths = [batch.path for batch in self.model.families.of(lease.task_id)] or ["none"]
             condition = ChildrenOver("children", paths[which % len(paths)], stop)
             outcome = Waiting((condition,))
-            await self.both("settle", settle(lease, outcome))
+            await self.both("settle", verbs.settle(lease, outcome))
 
     async def note(self, which: int, notes: list[ProgressNote]) -> None:
         """Progress of several claims at once, and several times of each."""
         leases = self.leases(which, 3)
         await self.both(
             "progress",
-            *(verb("progress", lease, told) for told in notes for lease in leases),
+            *(verbs.verb("progress", lease, told) for told in notes for lease in leases),
         )
 
     async def sleep(self, which: int, number: int, seconds: float) -> None:
         """A sleep of a claim begins, or is come to again."""
         for lease in await self.current(which):
             arguments = (lease, f"sleep#{number}", seconds)
-            await self.both("sleep", of_waits("sleep", *arguments))
+            await self.both("sleep", verbs.of_waits("sleep", *arguments))
 
     async def listen(self, which: int, wait: NewWait, parks: bool) -> None:  # noqa: FBT001
         """A wait of a claim begins, goes on or ends; the claim may then end for it."""
         for lease in await self.current(which):
-            await self.both("listen", of_waits("listen", lease, wait))
+            await self.both("listen", verbs.of_waits("listen", lease, wait))
             if parks:
                 await self._park(lease)
                 if self.model.tasks.get(lease.task_id) and which % 2:
@@ -288,7 +274,7 @@ class Twins:
         )
         if conditions:
             outcome = Waiting(conditions)
-            await self.both("settle", settle(lease, outcome))
+            await self.both("settle", verbs.settle(lease, outcome))
 
     async def send(self, which: int, name: str, sender: str, many: int) -> None:
         """Signals, one after the other."""
@@ -299,44 +285,36 @@ class Twins:
     async def send_one(self, task_id: str, name: str, sender: str) -> None:
         """One signal."""
         signal = Signal(new_id(), name, "1", sender, ("read",))
-        await self.both(
-            "send",
-            Verb(
-                lambda store: store.waits.send(task_id, EVERYBODY, signal),
-                methodcaller("send", task_id, signal),
-            ),
-        )
+        await self.both("send", verbs.send(task_id, signal))
 
     async def free(self, which: int) -> None:
         """A limit is free that one task may wait for."""
         for task_id in self.task_ids(which, Status.WAITING):
-
-            async def wake(store: Store, task_id: str = task_id) -> object:
-                return list(await store.limits.wake([task_id]))
-
-            await self.both("free", Verb(wake, methodcaller("free", task_id)))
+            await self.both("free", verbs.free(task_id))
 
     async def cancel(self, which: int, by: str) -> None:
         request = CancelRequest(by, "no need")
         for task_id in self.task_ids(which, Status.RUNNING if which else None):
             before, hit = self.model.tasks[task_id], self.alike.hit.total()
-            await self.both("cancel", of_person("cancel", task_id, request))
+            await self.both("cancel", verbs.of_person("cancel", task_id, request))
             heard = self.alike.hit.total() == hit
             if before.status is Status.RUNNING and before.cancel is None and heard:
                 assert self.world.bells[-1].cancels == [task_id]
 
     async def give_up(self, task_id: str) -> None:
         """Somebody cancels a task that can't go on."""
-        await self.both("cancel", of_person("cancel", task_id, CancelRequest("ada", "no end")))
+        await self.both(
+            "cancel", verbs.of_person("cancel", task_id, CancelRequest("ada", "no end"))
+        )
 
     async def discard(self, which: int) -> None:
         request = CancelRequest("ada", "")
         for task_id in self.task_ids(which, Status.DEAD_LETTER):
-            await self.both("discard", of_person("discard", task_id, request))
+            await self.both("discard", verbs.of_person("discard", task_id, request))
 
     async def redrive(self, which: int, resume: Resume, attempts: int) -> None:
         for task_id in self.task_ids(which, Status.DEAD_LETTER):
-            await self.both("redrive", redrive(task_id, resume, attempts))
+            await self.both("redrive", verbs.redrive(task_id, resume, attempts))
 
     async def change_many(self, kind: Kind) -> None:
         """Redrive, discard or cancel all that there is to be."""
@@ -346,64 +324,29 @@ class Twins:
             id=new_id(), kind=kind, scope=EVERYBODY, by="ada", reason="many",
             where=Filter(statuses=tuple(statuses)), attempts={"review": 2, "translate": 1},
         )  # fmt: skip
-
-        async def begin(store: Store) -> None:
-            # Who does not know whether it was begun looks.
-            try:
-                await store.mass.progress(of.id, kind, EVERYBODY)
-            except NotFound:
-                await store.mass.begin(of)
-
-        async def advance(store: Store) -> object:
-            return (await store.mass.advance(of.id)).progress.sent
-
-        async def stop(store: Store) -> None:
-            await store.mass.stop(of.id, kind, EVERYBODY, "the model goes on by itself")
-
-        await self.both("begin", Verb(begin, silent))
-        await self.both("advance", Verb(advance, methodcaller("change_many", of)), again=False)
-        await self.both("stop", Verb(stop, silent))
+        await self.both("begin", verbs.begin(of))
+        await self.both("advance", verbs.advance(of), again=False)
+        await self.both("stop", verbs.stop(of))
 
     async def prune(self, older_than: float) -> None:
-        async def prune(store: Store) -> object:
-            page = await store.retention.prune_tasks("", older_than=older_than, limit=10_000)
-            return page.changed
-
-        await self.both("prune", Verb(prune, methodcaller("prune", older_than)))
+        await self.both("prune", verbs.prune(older_than))
 
     async def prune_events(self, older_than: float) -> None:
-        async def prune(store: Store) -> object:
-            page = await store.retention.prune_events("", older_than=older_than, limit=10_000)
-            return page.changed
-
-        await self.both("prune events", Verb(prune, methodcaller("prune_events", older_than)))
+        await self.both("prune events", verbs.prune_events(older_than))
 
     async def erase(self, which: int) -> None:
         for task_id in self.task_ids(which, Status.DEAD_LETTER if which % 2 else None):
-            wish = Erasure("eve", self.model.tasks[task_id].seq, "hash")
-
-            async def erase(store: Store, task_id: str = task_id, wish: Erasure = wish) -> None:
-                await store.retention.erase(task_id, EVERYBODY, wish)
-
-            await self.both("erase", Verb(erase, methodcaller("erase", task_id)))
+            await self.both("erase", verbs.erase(task_id, self.model.tasks[task_id].seq))
 
     async def time_passes(self, seconds: float) -> None:
         self.world.clock.advance(seconds)
 
     async def beat(self, which: int) -> None:
         hand = await self.hand(which)
-
-        async def beat(store: Store) -> object:
-            beat = await store.beat(hand.id, "running")
-            return beat.known, dict(beat.cancels)
-
-        await self.both("beat", Verb(beat, methodcaller("beat", hand.id)))
+        await self.both("beat", verbs.beat(hand.id))
 
     async def release(self) -> None:
-        await self.both(
-            "release",
-            Verb(lambda store: store.release_due(10_000), methodcaller("release_due")),
-        )
+        await self.both("release", verbs.release())
 
     async def go_on(self, which: int) -> None:
         """Whatever one task needs to get on: its time, a claim, a redrive."""
@@ -432,17 +375,10 @@ class Twins:
     async def expire(self) -> None:
         self.world.clock.advance(61)
         self.model.now += 61_000
-        await self.both(
-            "expire",
-            Verb(lambda store: store.expire_queued(10_000), methodcaller("expire_queued")),
-        )
+        await self.both("expire", verbs.expire())
 
     async def rescue(self, older_than: float) -> None:
-        async def rescue(store: Store) -> object:
-            rescue = await store.rescue(older_than=older_than)
-            return set(rescue.workers), set(rescue.tasks)
-
-        await self.both("rescue", Verb(rescue, methodcaller("rescue", older_than)))
+        await self.both("rescue", verbs.rescue(older_than))
 
     async def restart(self) -> None:
         await self.world.reopen()
@@ -450,9 +386,9 @@ class Twins:
     async def crash(self) -> None:
         await self.alike.crash()
 
-    async def both(self, name: str, *verbs: Verb, again: bool = True) -> None:
+    async def both(self, name: str, *wanted: Verb, again: bool = True) -> None:
         """See `Alike`."""
-        await self.alike.both(name, *verbs, again=again)
+        await self.alike.both(name, *wanted, again=again)
 
     async def current(self, which: int) -> list[Lease]:
         """A lease that owns its task, if one can be had; else, and for 0, any."""
@@ -484,62 +420,3 @@ class Twins:
 def step(number: int, text: str) -> Checkpoint:
     """A checkpoint among a few paths, so that some are saved twice."""
     return checkpoint(f"step#{number}", text, took=number)
-
-
-def verb(name: str, *arguments: Any) -> Verb:
-    """A verb that the model has as the store has it."""
-    return Verb(methodcaller(name, *arguments), methodcaller(name, *arguments))
-
-
-def submit(new: NewTask) -> Verb:
-    """A submit; by its keys it is known again, and without any by its id."""
-    if new.idempotency is not None or new.unique_key is not None:
-        repeat = verb("submit", new._replace(id=new_id()))
-    else:
-
-        async def look(store: Store) -> object:
-            return (await store.get(new.id, EVERYBODY)).task
-
-        repeat = Verb(look, lambda model: model.tasks[new.id])
-    return verb("submit", new)._replace(
-        repeat=repeat,
-        heard=lambda heard, answer: heard.accepted.update({answer.task_id: new.tenant}),
-    )
-
-
-def settle(lease: Lease, outcome: Outcome, noted: ProgressNote | None = None) -> Verb:
-    """The end of a claim."""
-    return verb("settle", lease, outcome, noted)._replace(
-        heard=lambda heard, _: heard.end(lease.task_id, outcome)
-    )
-
-
-def save(lease: Lease, step: Checkpoint, noted: ProgressNote | None) -> Verb:
-    """A step is saved."""
-    return verb("checkpoint", lease, step, noted)._replace(
-        heard=lambda heard, _: heard.step(lease.task_id, step)
-    )
-
-
-def redrive(task_id: str, resume: Resume, attempts: int) -> Verb:
-    """Somebody sends a dead letter back."""
-    return of_person("redrive", task_id, "ada", resume, attempts)._replace(
-        heard=lambda heard, _: heard.redrive(task_id, resume)
-    )
-
-
-def of_waits(name: str, *arguments: Any) -> Verb:
-    """One of the verbs of sleeps and signals."""
-    call = methodcaller(name, *arguments)
-    return Verb(lambda store: call(store.waits), methodcaller(name, *arguments))
-
-
-def of_person(name: str, task_id: str, *arguments: Any) -> Verb:
-    """One of the verbs that have a scope."""
-    return Verb(
-        methodcaller(name, task_id, EVERYBODY, *arguments), methodcaller(name, task_id, *arguments)
-    )
-
-
-def silent(_: Model) -> None:
-    """What one does not see in any task."""
