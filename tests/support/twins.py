@@ -346,7 +346,7 @@ class Twins:
         await self.both("beat", verbs.beat(hand.id))
 
     async def release(self) -> None:
-        await self.both("release", verbs.release())
+        await self.wholly("release", verbs.release())
 
     async def go_on(self, which: int) -> None:
         """Whatever one task needs to get on: its time, a claim, a redrive."""
@@ -375,10 +375,10 @@ class Twins:
     async def expire(self) -> None:
         self.world.clock.advance(61)
         self.model.now += 61_000
-        await self.both("expire", verbs.expire())
+        await self.wholly("expire", verbs.expire())
 
     async def rescue(self, older_than: float) -> None:
-        await self.both("rescue", verbs.rescue(older_than))
+        await self.wholly("rescue", verbs.rescue(older_than))
 
     async def restart(self) -> None:
         await self.world.reopen()
@@ -389,6 +389,10 @@ class Twins:
     async def both(self, name: str, *wanted: Verb, again: bool = True) -> None:
         """See `Alike`."""
         await self.alike.both(name, *wanted, again=again)
+
+    async def wholly(self, name: str, wanted: Verb) -> None:
+        """A verb that does all that there is, in as many rounds as that takes."""
+        await self.both(name, verbs.wholly(wanted, wanted.told(deepcopy(self.model))))
 
     async def current(self, which: int) -> list[Lease]:
         """A lease that owns its task, if one can be had; else, and for 0, any."""

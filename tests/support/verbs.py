@@ -1,5 +1,7 @@
 """The verbs that a store and the model have, and what a caller makes of their answers."""
 
+import asyncio
+import time
 from collections.abc import Mapping
 from operator import methodcaller
 from typing import Any
@@ -15,7 +17,10 @@ from stagepost.store import Store
 from stagepost.task import Lease
 from support.alike import Verb
 from support.model import Model
+from support.waiting import PATIENCE
 from support.world import EVERYBODY, Hand, new_id, record_of
+
+_AGAIN = 0.005  # seconds
 
 
 def verb(name: str, *arguments: Any) -> Verb:
@@ -188,6 +193,29 @@ def release() -> Verb:
 def expire() -> Verb:
     """Dead-letter what is too late."""
     return Verb(lambda store: store.expire_queued(10_000), methodcaller("expire_queued"))
+
+
+def wholly(verb: Verb, many: object) -> Verb:
+    """The same until it has done as many as there are.
+
+    A store may pass over a task that another loop of its own has in hand, for the next round.
+    """
+
+    async def call(store: Store) -> object:
+        limit = time.monotonic() + PATIENCE
+        done = await verb.call(store)
+        while done != many and time.monotonic() < limit:
+            await asyncio.sleep(_AGAIN)
+            done = _sum(done, await verb.call(store))
+        return done
+
+    return verb._replace(call=call, repeat=verb)
+
+
+def _sum(one: Any, other: Any) -> object:
+    if isinstance(one, int):
+        return one + other
+    return tuple(mine | theirs for mine, theirs in zip(one, other, strict=True))
 
 
 def rescue(older_than: float) -> Verb:
