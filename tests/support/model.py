@@ -372,11 +372,13 @@ class Model:
         self.tasks[parent.id] = lifecycle.spawned(self.tasks[parent.id])
 
     def _tell_parents(self) -> None:
-        for batch in self.families.told():
-            parent = self.tasks[batch.parent_id]
-            found = lifecycle.children_changed(parent, batch, self.now)
-            if found is not None:
-                self._apply(found)
+        # A parent that ends by what it hears has a parent of its own to tell.
+        while told := self.families.told():
+            for batch in told:
+                parent = self.tasks[batch.parent_id]
+                found = lifecycle.children_changed(parent, batch, self.now)
+                if found is not None:
+                    self._apply(found)
         self.hand_over()
 
     def _settle(self, task: Task, outcome: Outcome) -> None:
