@@ -1,6 +1,7 @@
 """What a program does with tasks: submit, look, wait, cancel, redrive."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from stagepost.blobs import Blobs
 from stagepost.broker import Broker, Delivery
 from stagepost.caller import LOCAL, Caller
 from stagepost.erasing import erase
-from stagepost.errors import Conflict, UnknownLane
+from stagepost.errors import Conflict, StoreUnavailable, UnknownLane
 from stagepost.inputs import ids_in, input_text, signal_text
 from stagepost.mass_client import MassClient
 from stagepost.notifier import Notifier
@@ -23,6 +24,8 @@ from stagepost.scheduling import Scheduling
 from stagepost.signals import Signal
 from stagepost.store import Store
 from stagepost.task import SETTLED, CancelRequest, Status, Task
+
+_log = logging.getLogger("stagepost.client")
 
 _MOST_PAGES: Final = 10_000  # of dead children that go back with their parent
 _LOOK_EVERY: Final = 0.5  # seconds, where no doorbell rings
@@ -99,6 +102,18 @@ class Client:
         await self._store.stage(upload_id)
         stored = await self._blobs.put(upload_id, chunks, limit=limit)
         return UploadRecord(upload_id, caller.tenant, name, media_type, stored.size, stored.sha256)
+
+    async def discard_upload(self, upload: UploadRecord) -> None:
+        """Remove a file that `upload` has just kept; unless a task names it, which keeps it.
+
+        What can't be removed now goes after a day, as any that no task names.
+        """
+        try:
+            gone = await self._store.retention.forget_blobs([upload.upload_id], older_than=0.0)
+            for key in gone:
+                await self._blobs.delete(key)
+        except StoreUnavailable as error:
+            _log.warning("the file %s is left to the sweeper: %s", upload.upload_id, error)
 
     async def get(self, task_id: str, *, caller: Caller = LOCAL) -> TaskView:
         """A task as it stands. Raises NotFound."""

@@ -128,3 +128,13 @@ def verdict(overlap: Overlap, running: int, waiting: int) -> Verdict:
             return Verdict.TAKE if waiting < QUEUED_MOST else Verdict.FULL
         case Overlap.CANCEL_OLD:
             return Verdict.CANCEL
+
+
+def why_left_out(schedule: Schedule, made: Verdict, running: int) -> Skipped:
+    """Why the policy leaves out a live instant, while `running` runs of its stream go on.
+
+    Where none does, the run before waits itself; and the reason is what refuses that one.
+    """
+    if not running and schedule.held_at is not None:
+        return Skipped.QUOTA
+    return Skipped.FULL if made is Verdict.FULL else Skipped.OVERLAP

@@ -20,6 +20,9 @@ class Options:
     Of a tenant, type and `unique_key` there is one task at a time that is not over: a second submit
     is answered with it. `debounce`, in seconds, needs one, and is in the place of `run_at` and
     `delay`: the task starts so long after the last of such submits, with the input of that.
+
+    `brings` is for a task that is a batch: how many tasks it will start. Its tenant's quota must
+    have room for all of them.
     """
 
     lane: str | None = None
@@ -33,6 +36,7 @@ class Options:
     concurrency_key: str | None = None
     unique_key: str | None = None
     debounce: float = 0.0
+    brings: int = 0
 
     def check_debounce(self) -> None:
         """Raise ValueError where others contradict it."""
@@ -74,4 +78,5 @@ def new_task(
         None,
         options.unique_key,
         options.debounce > 0,
+        options.brings,
     )

@@ -17,7 +17,8 @@ class Backlog(NamedTuple):
     """A tenant's quota as it counts now, and how many of its tasks wait.
 
     `own` says that the tenant has a quota of its own, rather than the default one. `waiting` counts
-    the tasks that were submitted while it had one.
+    the tasks that were submitted or started by others while it had one, and those that batches from
+    outside have still to start.
     """
 
     quota: Quota

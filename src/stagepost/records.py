@@ -44,7 +44,8 @@ class NewTask(NamedTuple):
 
     `ttl` is the default deadline's length; `deadline` an explicit instant. Of a tenant, type and
     `unique_key` there is one task at a time that is not over. `debounce`: such a one that is still
-    PENDING is put off by `delay` anew, and takes this input.
+    PENDING is put off by `delay` anew, and takes this input. `brings` is how many tasks a batch
+    from outside will start: it takes their room in the tenant's quota, and none of its own.
     """
 
     id: str
@@ -67,6 +68,12 @@ class NewTask(NamedTuple):
     kin: Kin | None = None
     unique_key: str | None = None
     debounce: bool = False
+    brings: int = 0
+
+    @property
+    def size(self) -> int:
+        """How many tasks it is to its tenant's quota."""
+        return self.brings or 1
 
 
 class Submitted(NamedTuple):
@@ -265,7 +272,8 @@ class TaskView:
     """A task with what belongs to it, in one consistent read.
 
     `position` is its place in its lane, from 1, while it is QUEUED: how many start before it if no
-    more come and every tenant has the same weight. It is `blocked` while it is QUEUED and as many
+    more come and every tenant has the same weight. Behind `backlog.COUNTED` places it is that
+    number plus one. It is `blocked` while it is QUEUED and as many
     tasks with its concurrency key as may run at once are before it.
     """
 

@@ -62,6 +62,7 @@ class Skipped(StrEnum):
     """Why an instant has no run."""
 
     OVERLAP = "overlap"
+    QUOTA = "quota"
     MISFIRE = "misfire"
     FULL = "full"
     UNUSABLE = "unusable"
@@ -112,6 +113,8 @@ class Schedule:
     `next_at` is the next planned instant, `due_at` when it is due; both are None when none comes,
     `due_at` also while it is paused. `version` rises with each change. `waiting` counts runs that
     are not submitted yet. `forgotten_at` is the latest instant whose run is remembered no more.
+    `held_at` is since when a run that could start is refused, as its tenant has no room, and
+    `held_why` the refusal; it is tried again at each look.
     """
 
     id: str
@@ -129,6 +132,8 @@ class Schedule:
     skipped_at: int | None = None
     skipped_why: str | None = None
     forgotten_at: int | None = None
+    held_at: int | None = None
+    held_why: str | None = None
 
     @property
     def timing(self) -> Timing:
@@ -164,9 +169,20 @@ def changed(schedule: Schedule, plan: Plan, now: int) -> Schedule:
         version=schedule.version + 1,
         anchor=now if moved else schedule.anchor,
     )
+    if plan.paused:
+        # Nothing of it is tried now.
+        after = held(after, None, now)
     if moved or plan.paused != schedule.plan.paused:
         return _from(after, now)
     return replace(after, due_at=due_at(after, schedule.next_at))
+
+
+def held(schedule: Schedule, refusal: str | None, now: int) -> Schedule:
+    """The schedule after its waiting runs were tried: one was refused, or None was."""
+    if refusal is None:
+        return replace(schedule, held_at=None, held_why=None)
+    since = now if schedule.held_at is None else schedule.held_at
+    return replace(schedule, held_at=since, held_why=refusal)
 
 
 def _from(schedule: Schedule, now: int) -> Schedule:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import typer
 
-from cli.serving import Server, stagepost
+from cli.serving import Server, stagepost, until
 from stagepost.cli import run
 
 
@@ -81,6 +81,33 @@ def test_show_tells_everything_and_saves_the_files(cli: Cli, letter: Path, tmp_p
     whole = cli.json("show", task_id)
     assert whole["artifacts"][0]["mediaType"] == "text/plain"
     cli("show", task_id, "--save", str(letter), code=2)
+
+
+def test_show_names_the_command_that_lists_what_a_task_has_started(cli: Cli, asked: Server) -> None:
+    def named(task_id: str, *words: str) -> list[str]:
+        line = re.search(r"^its tasks +(.*)$", cli("show", task_id, *words), re.MULTILINE)
+        return line[1].split() if line else []
+
+    def asks(word: str, *words: str) -> str:
+        given = json.dumps({"word": word})
+        task_id: str = cli.json("submit", "ask", "--input", given, *words)["taskId"]
+        return task_id
+
+    done, waits = asks("yes", "--watch"), asks("listen")
+    cli("submit", "ask", "--input", '{"word": "no"}', "--watch", code=1)
+    dead = cli.json("tasks", "--type", "ask", "--status", "DEAD_LETTER")["items"][0]["taskId"]
+    until(lambda: cli.json("show", waits)["status"] == "WAITING", "its wait")
+    until(lambda: "1 WAITING" in cli("batches", "show", waits), "the wait of what it has started")
+    for task_id, status in ((done, "COMPLETED"), (dead, "DEAD_LETTER"), (waits, "WAITING")):
+        program, *command = named(task_id)
+        assert program == "stagepost"
+        assert status in cli(*command)
+    assert named(done, "--url", asked.url) == [*named(done), "--url", asked.url]
+    cli("cancel", waits)
+    assert named(waits) == ["stagepost", "batches", "show", waits]
+    child = cli.json("batches", "show", done)["items"][0]["taskId"]
+    assert not named(child)
+    assert re.search(rf"^parent +{done}$", cli("show", child), re.MULTILINE)
 
 
 def test_show_tells_of_steps_and_failures(cli: Cli, tmp_path: Path) -> None:

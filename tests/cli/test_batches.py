@@ -8,6 +8,7 @@ import pytest
 
 from cli.serving import Server
 from stagepost.cli import run
+from stagepost.cli.exits import Exit
 
 
 def words_file(folder: Path, *words: str) -> str:
@@ -52,6 +53,28 @@ def test_a_submit_says_how_to_watch_and_what_is_wrong(
     assert run(["batches", "submit", "say", str(tmp_path / "nowhere")]) == 2
     assert "There is no file" in capsys.readouterr().err
     assert asked.get("/api/v1/batches/nothing").status_code == 404
+
+
+def test_a_batch_that_the_quota_refuses_is_told_why(
+    asked: Server,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("stagepost.remote.transport._TRIES", 1)
+    assert run(["quotas", "local", "--max-queued", "2"]) == 0
+    before = asked.get("/api/v1/tasks?type=batch").json()["items"]
+    capsys.readouterr()
+    try:
+        code = run(["batches", "submit", "say", words_file(tmp_path, "a", "b", "c")])
+    finally:
+        assert run(["quotas", "local", "--default"]) == 0
+    assert code == Exit.NOT_REACHABLE
+    assert capsys.readouterr().err == (
+        f"stagepost: The server at {asked.url} can't do it now: The batch has 3 inputs, and its "
+        "tenant may have 2 tasks that wait to start; send it in smaller batches.\n"
+    )
+    assert asked.get("/api/v1/tasks?type=batch").json()["items"] == before
 
 
 def test_a_result_of_many_values_is_shown_on_one_line(

@@ -97,7 +97,7 @@ def test_the_items_of_a_map_are_one_row() -> None:
     assert [str(cell) for cell in column.cells] == ["analyse[0]", "analyse[1]"]
 
 
-def facts(**changes: Any) -> dict[str, str]:
+def facts(listed: str = "", **changes: Any) -> dict[str, str]:
     """The facts of a task that `show` prints."""
     task: dict[str, Any] = {
         "taskId": "01", "type": "review", "final": False, "lane": "batch",
@@ -107,7 +107,7 @@ def facts(**changes: Any) -> dict[str, str]:
         "failures": [], "spent": {"calls": 0},
     }  # fmt: skip
     whole: Any = {**STATUS, **task, **changes}
-    names, values = _facts(whole, None).columns
+    names, values = _facts(whole, None, listed).columns
     return dict(zip(map(str, names.cells), map(str, values.cells), strict=True))
 
 
@@ -123,9 +123,14 @@ def test_what_has_a_known_end_is_estimated_whole(given: Any) -> None:
     assert facts(waitingFor=given)["estimate"] == "done in about 10 s"
 
 
+def test_a_place_that_was_not_counted_is_said_to_be_about_right() -> None:
+    assert facts(queuePosition=10_000)["queue position"] == "10000"
+    assert facts(queuePosition=12_345)["queue position"] == "about 12345"
+    assert "queue position" not in facts()
+
+
 def test_a_parent_names_its_tasks_and_a_child_its_parent() -> None:
-    assert facts(waitingFor=wait("child", "nap"))["its tasks"] == "stagepost batches show 01"
-    assert facts(type="batch")["its tasks"] == "stagepost batches show 01"
+    assert facts("stagepost batches show 01")["its tasks"] == "stagepost batches show 01"
     assert not {"its tasks", "parent"} & facts().keys()
     assert facts(parentId="02")["parent"] == "02"
 

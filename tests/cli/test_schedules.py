@@ -103,6 +103,35 @@ def test_runs_of_a_paused_schedule_are_told_to_wait(cli: Cli) -> None:
     assert cli("backfill", schedule_id, *hours) == "0 runs are made up\n"
 
 
+def test_a_quota_that_holds_up_its_runs_is_named(cli: Cli) -> None:
+    assert run(["quotas", "local", "--max-queued", "0"]) == 0
+    try:
+        made = cli.json("create", "pulse", "say", *SAY, "--every", "1")
+        schedule_id = made["scheduleId"]
+        until(lambda: cli.json("show", schedule_id)["lastSkipped"] is not None, "an instant")
+        shown = " ".join(cli("show", schedule_id).split())
+        assert "active, 1 run waits for the quota" in shown
+        assert "The tenant may submit no task now: its quota is 0." in shown
+        assert "The run before still waited for room in its tenant's quota (maxQueued)." in shown
+        assert "for the quota" in " ".join(cli("list").split())
+    finally:
+        assert run(["quotas", "local", "--default"]) == 0
+    until(lambda: cli.json("show", schedule_id)["held"] is None, "room")
+    assert cli.json("show", schedule_id)["lastRun"]["plannedAt"] == made["nextRuns"][0]
+
+
+def test_a_lane_that_holds_up_its_last_run_is_named(cli: Cli) -> None:
+    assert run(["lanes", "pause", "batch"]) == 0
+    try:
+        words = ("--at", _in_a_second(), "--lane", "batch")
+        schedule_id = cli.json("create", "once", "say", *SAY, *words)["scheduleId"]
+        until(lambda: cli.json("show", schedule_id)["lastRun"] is not None, "the run")
+        until(lambda: "QUEUED: lane batch is paused" in cli("show", schedule_id), "why it waits")
+    finally:
+        assert run(["lanes", "resume", "batch"]) == 0
+    until(lambda: "COMPLETED" in cli("show", schedule_id), "its end")
+
+
 def test_one_run_is_one(cli: Cli) -> None:
     made = cli.json("create", "hourly", "say", *SAY, "--cron", "0 * * * *")
     hour = ("--from", "2026-11-01T00:00:00Z", "--to", "2026-11-01T01:00:00Z")

@@ -32,6 +32,7 @@ REASONS = {
     "calls": "the ledger outlives the task, and goes with its tombstone",
     "open_calls": "as the calls do; what is UNKNOWN stays so",
     "backlog": "counted by tenant: taken with the task, and counted no more",
+    "backlog_batches": "as the backlog",
     "schedule_runs": "a schedule knows that it had this run; a task that is gone counts as over",
 }
 

@@ -77,8 +77,11 @@ class Model:
 
     def _replace_all(self) -> None:
         self.seen["replaced"] += 1
-        for planned in self._of(Stream.LIVE, self.waiting):
+        waiting = self._of(Stream.LIVE, self.waiting)
+        for planned in waiting:
             del self.waiting[planned]
+        if waiting:
+            self._skip(max(waiting), Skipped.OVERLAP)
         for planned in self._of(Stream.LIVE, self.going_on):
             del self.going_on[planned]
             self.over.add(planned)

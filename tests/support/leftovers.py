@@ -1,9 +1,12 @@
 """What an engine part that was closed must not leave behind."""
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from support.waiting import PATIENCE
 
 
 def _descriptors() -> dict[str, str]:
@@ -28,3 +31,23 @@ def nothing_left() -> Iterator[None]:
     left = {path for path in _descriptors().values() if path not in files}
     assert not {path for path in left if path.startswith("/") and "/dev/" not in path}
     assert _ours() <= threads
+
+
+@contextmanager
+def none_left(
+    kept: Callable[[], int] = lambda: 0, pause: Callable[[], object] | None = None
+) -> Iterator[None]:
+    """Fails if there are more open descriptors after the block, but for those `kept`.
+
+    There may be fewer: a kept one can end by itself. What was closed last may be let go of a moment
+    later: `pause` lets such a moment pass.
+    """
+    before = len(_descriptors()) - kept()
+    yield
+    limit = time.monotonic() + PATIENCE
+    while more := max(0, len(_descriptors()) - kept() - before):
+        if pause is None or time.monotonic() > limit:
+            break
+        pause()
+    left = sorted(_descriptors().values())
+    assert not more, f"{more} descriptors are left among {left}"

@@ -17,7 +17,6 @@ from stagepost.errors import (
     IdempotencyMismatch,
     LeaseLost,
     NotFound,
-    StagepostError,
 )
 from stagepost.event import Event
 from stagepost.lifecycle import Blame, Change
@@ -48,6 +47,7 @@ from stagepost.stores.choosing import STRIDE
 from stagepost.task import FINAL, SETTLED, CancelRequest, Lease, Payload, Status, Task
 from stagepost.waiting import SignalSent, milliseconds
 from support.model_families import Families
+from support.world import LANES
 
 _KEPT = 24 * 3_600_000
 """Milliseconds for which an Idempotency-Key is remembered."""
@@ -77,10 +77,12 @@ class Model:
     waits: dict[str, dict[str, OpenWait]] = field(default_factory=dict)
     begun: dict[tuple[str, str], int] = field(default_factory=dict)
     signals: dict[str, list[Signal]] = field(default_factory=dict)
+    sent: set[tuple[str, str]] = field(default_factory=set)
+    """The tasks and ids of all signals."""
     families: Families = field(default_factory=Families)
     holders: set[str] = field(default_factory=set)
     keys: dict[str, tuple[str, str, str]] = field(default_factory=dict)
-    requests: dict[tuple[str, str], tuple[str, str, int]] = field(default_factory=dict)
+    requests: dict[tuple[str, str, str], tuple[str, str, int]] = field(default_factory=dict)
     told: Counter[str] = field(default_factory=Counter)
     """How many events each task has had, also those that were taken away."""
     gone: dict[str, Status] = field(default_factory=dict)
@@ -186,9 +188,12 @@ class Model:
         return alive[0] if alive else None
 
     def _earlier(self, new: NewTask) -> Submitted | None:
-        if new.idempotency is None or (new.tenant, new.idempotency.key) not in self.requests:
+        if new.idempotency is None:
             return None
-        fingerprint, task_id, at = self.requests[new.tenant, new.idempotency.key]
+        request = self.requests.get((new.tenant, new.user, new.idempotency.key))
+        if request is None:
+            return None
+        fingerprint, task_id, at = request
         if at < self.now - _KEPT:
             return None
         if fingerprint != new.idempotency.fingerprint:
@@ -200,7 +205,7 @@ class Model:
     def _answered(self, new: NewTask | None, task_id: str, *, replayed: bool) -> Submitted:
         if new is not None and new.idempotency is not None:
             key = new.idempotency
-            self.requests[new.tenant, key.key] = (key.fingerprint, task_id, self.now)
+            self.requests[new.tenant, new.user, key.key] = (key.fingerprint, task_id, self.now)
         task = self.tasks[task_id]
         lane = task.lane if replayed else ""
         return Submitted(task_id, task.status, task.created_at, replayed, lane)
@@ -248,6 +253,25 @@ class Model:
         task = self.tasks[lease.task_id]
         version = demand.versions.get(task.type, (1,))[0]
         self._apply(lifecycle.claimed(task, lease, demand.worker_id, self.now, version))
+
+    def register(self, worker_id: str) -> None:
+        """A worker begins to live."""
+        self.turns[worker_id] = LaneTurns(LANES)
+        self.beats[worker_id] = self.now
+
+    def beat(self, worker_id: str) -> tuple[bool, dict[str, CancelRequest]]:
+        """A worker lives on; which of its tasks are to stop."""
+        self.beats[worker_id] = self.now
+        asked = {
+            task.id: task.cancel
+            for task in self.tasks.values()
+            if task.worker_id == worker_id and task.cancel is not None
+        }
+        return True, asked
+
+    def retire(self, worker_id: str) -> None:
+        """A worker that holds nothing ends its life."""
+        self.beats.pop(worker_id, None)
 
     def owned(self, lease: Lease) -> Task:
         """The task that a lease opens. Raises LeaseLost."""
@@ -307,10 +331,13 @@ class Model:
     def send(self, task_id: str, signal: Signal) -> None:
         """Keep a signal, and wake who waits for it."""
         task, waits = self.tasks[task_id], self.waits.get(task_id, {}).values()
+        if (task_id, signal.id) in self.sent:
+            return
         signal = replace(signal, sent_at=self.now)
         sent = self.signals.setdefault(task_id, [])
         check_sent(task, signal, waits, sent)
         sent.append(signal)
+        self.sent.add((task_id, signal.id))
         change = lifecycle.woken(task, self.now) if wakes(task, signal, waits) else None
         if change is not None:
             self._apply(change)
@@ -345,11 +372,13 @@ class Model:
         self.tasks[parent.id] = lifecycle.spawned(self.tasks[parent.id])
 
     def _tell_parents(self) -> None:
-        for batch in self.families.told():
-            parent = self.tasks[batch.parent_id]
-            found = lifecycle.children_changed(parent, batch, self.now)
-            if found is not None:
-                self._apply(found)
+        # A parent that ends by what it hears has a parent of its own to tell.
+        while told := self.families.told():
+            for batch in told:
+                parent = self.tasks[batch.parent_id]
+                found = lifecycle.children_changed(parent, batch, self.now)
+                if found is not None:
+                    self._apply(found)
         self.hand_over()
 
     def _settle(self, task: Task, outcome: Outcome) -> None:
@@ -475,7 +504,9 @@ class Model:
         return task.status in FINAL and (task.ended_at or 0) <= horizon
 
     def erase(self, task_id: str) -> None:
-        """Take one task."""
+        """Take one task; one that has gone stays so."""
+        if task_id in self.gone:
+            return
         task = self.tasks[task_id]
         parent = None if task.parent_id is None else self.tasks.get(task.parent_id)
         if task.status not in SETTLED or self.families.open_below(task_id):
@@ -599,17 +630,3 @@ def task_of(new: NewTask, now: int) -> Task:
 def _is_for(task: Task, demand: Demand) -> bool:
     served = demand.versions.get(task.type, (1,))
     return task.type in demand.types and task.code_version in {0, *served}
-
-
-def answer_of(verb: Callable[[], object]) -> type[StagepostError] | None:
-    """How a verb of the model was refused, or None."""
-    try:
-        verb()
-    except StagepostError as refusal:
-        return type(refusal)
-    return None
-
-
-def kinds_of(answers: Sequence[object]) -> list[type[BaseException] | None]:
-    """The same for what calls of a real store gave."""
-    return [type(answer) if isinstance(answer, BaseException) else None for answer in answers]

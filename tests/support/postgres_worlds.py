@@ -4,9 +4,11 @@ Each world has a schema of its own, which the next one uses again. The schema's 
 replaced by one that reads a file, and the test's clock writes that file whenever it is moved.
 """
 
+import asyncio
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -20,12 +22,16 @@ from stagepost.bus import Committed
 from stagepost.clock import Clock
 from stagepost.store import Store
 from stagepost.stores.postgres import PostgresStore
+from stagepost.stores.postgres.address import Address, address_of
 from support.postgres import Server
+from support.waiting import PATIENCE
 from support.world import TellingClock, World, new_id
 
 # Where it is tested what statements do, and not what a crash leaves, commits need not wait for the
 # disk.
 _RELAXED = "&synchronous_commit=off"
+
+_POLL = 0.001  # seconds
 
 
 @dataclass
@@ -76,6 +82,7 @@ class PostgresWorlds:
         self._port = port
         self._places: dict[Path, Place] = {}
         self._made = 0
+        self._beside: asyncpg.Connection | None = None
         # Others may have their worlds on the same server.
         self._mark = new_id()[-12:]
 
@@ -84,6 +91,14 @@ class PostgresWorlds:
         parts = urlsplit(self._server.url)
         place = f"{parts.username}:{parts.password}@{parts.hostname}:{self._port or parts.port}"
         return f"postgresql://{place}{parts.path}?schema={schema}{self._options}"
+
+    def url_of(self, world: World) -> str:
+        """The address of a world's tables."""
+        return self.url(self._places[world.folder].schema)
+
+    def address(self, folder: Path) -> Address:
+        """Where the stores under a folder's name keep their data."""
+        return address_of(self.url(self._places[folder].schema))
 
     async def open(
         self,
@@ -142,6 +157,17 @@ class PostgresWorlds:
             f"stagepost {self._places[folder].schema}",
         )
 
+    async def let_go(self, folder: Path) -> None:
+        """Return once the server has ended all that dead stores under a folder's name had begun."""
+        place = self._places[folder]
+        limit = time.monotonic() + PATIENCE
+        while await self.run(
+            "SELECT FROM pg_stat_activity WHERE application_name = $1", f"stagepost {place.schema}"
+        ):
+            assert time.monotonic() < limit, "the server still serves a dead store"
+            await asyncio.sleep(_POLL)
+        place.stores.clear()
+
     async def contents(self, folder: Path) -> dict[str, list[str]]:
         """Every row of every table under a folder's name, as text."""
         schema = self._places[folder].schema
@@ -158,14 +184,23 @@ class PostgresWorlds:
 
     async def run(self, statement: str, *arguments: Any) -> list[asyncpg.Record]:
         """Run a statement beside the stores."""
+        if self._beside is not None:
+            return await _answer(self._beside, statement, *arguments)
         connection = await asyncpg.connect(self._server.url)
         try:
-            if arguments:
-                return list(await connection.fetch(statement, *arguments))
-            await connection.execute(statement)
-            return []
+            return await _answer(connection, statement, *arguments)
         finally:
             connection.terminate()
+
+    @asynccontextmanager
+    async def in_one_loop(self) -> AsyncIterator[None]:
+        """All that is run beside the stores in the block goes over one connection."""
+        self._beside = await asyncpg.connect(self._server.url)
+        try:
+            yield
+        finally:
+            self._beside.terminate()
+            self._beside = None
 
     async def _place_for(self, folder: Path) -> Place:
         used = next((key for key, place in self._places.items() if place.free), None)
@@ -194,6 +229,15 @@ class PostgresWorlds:
         )
         # Quicker than TRUNCATE for the few rows of a test.
         await self.run(";".join(f"DELETE FROM {place.schema}.{row[0]}" for row in tables))
+
+
+async def _answer(
+    connection: asyncpg.Connection, statement: str, *arguments: Any
+) -> list[asyncpg.Record]:
+    if arguments:
+        return list(await connection.fetch(statement, *arguments))
+    await connection.execute(statement)
+    return []
 
 
 def _deaf(_: Committed) -> None:

@@ -164,11 +164,8 @@ class World:
         versions: Versions | None = None,
     ) -> Hand:
         """Register a worker."""
-        hand = Hand(new_id(), LaneTurns(lanes), tuple(types), versions or {})
-        record = WorkerRecord(
-            hand.id, name, tuple(lanes), hand.types, slots=8, version="1", versions=hand.versions
-        )
-        await self.store.register(record)
+        hand = new_hand(lanes, types, versions)
+        await self.store.register(record_of(hand, name))
         return hand
 
     async def hand(self) -> Hand:
@@ -240,6 +237,23 @@ class World:
         """The data of a task's last event."""
         events = await self.store.events(task_id, 0, 1_000)
         return dict(events[-1].data)
+
+
+def new_hand(
+    lanes: Mapping[str, int] = LANES,
+    types: Sequence[str] = ("review",),
+    versions: Versions | None = None,
+) -> Hand:
+    """A worker that no store knows yet."""
+    return Hand(new_id(), LaneTurns(lanes), tuple(types), versions or {})
+
+
+def record_of(hand: Hand, name: str = "w") -> WorkerRecord:
+    """What a store is told of it."""
+    lanes = tuple(hand.turns.lanes)
+    return WorkerRecord(
+        hand.id, name, lanes, hand.types, slots=8, version="1", versions=hand.versions
+    )
 
 
 def demand(hand: Hand, slots: int) -> Demand:

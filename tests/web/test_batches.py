@@ -47,6 +47,19 @@ def lines(numbers: list[int]) -> bytes:
     return b"".join(orjson.dumps({"n": n}) + b"\n" for n in numbers)
 
 
+async def kept(engine: Engine) -> list[str]:
+    """The files that are there."""
+    found: list[str] = []
+    after = ""
+    for _ in range(300):
+        keys, following = await engine.blobs.listed(after, older_than=-60.0)
+        found += keys
+        if following is None:
+            return found
+        after = following
+    raise AssertionError("the files do not end")
+
+
 async def all_items(client: httpx.AsyncClient, task_id: str, limit: int) -> list[Any]:
     items: list[Any] = []
     after: str | None = None
@@ -222,3 +235,47 @@ async def test_a_page_goes_on_only_where_one_has_ended(tmp_path: Path) -> None:
         assert [item["index"] for item in items] == list(range(5))
         bad = await client.get(f"{API}/batches/{task_id}", params={"after": "x"})
         assert bad.status_code == 400
+
+
+@pytest.mark.parametrize("as_lines", [False, True])
+async def test_a_batch_that_its_tenant_has_no_room_for_starts_nothing(
+    tmp_path: Path, *, as_lines: bool
+) -> None:
+    async with served(tmp_path, concurrency=8) as (engine, client):
+        key = {"Idempotency-Key": "one batch"}
+
+        async def post(many: int) -> httpx.Response:
+            if as_lines:
+                url, body = f"{API}/batches?type=double", lines([1] * many)
+                return await client.post(url, content=body, headers=LINES | key)
+            whole = {"type": "double", "inputs": [{"n": 1}] * many}
+            return await client.post(f"{API}/batches", json=whole, headers=key)
+
+        quotas = f"{API}/tenants/local/quotas"
+        await client.put(quotas, json={"maxQueued": 3})
+        later = await client.post(f"{API}/tasks/double?delaySeconds=3600", json={"n": 1})
+        assert later.status_code == 202
+        for many, told in ((4, "its tenant may have 3 tasks that wait"), (3, "has room for 2")):
+            refused = await post(many)
+            assert refused.status_code == 429
+            assert refused.json()["type"] == "urn:stagepost:problem:too-many"
+            assert f"The batch has {many} inputs" in refused.json()["detail"]
+            assert told in refused.json()["detail"]
+            assert int(refused.headers["retry-after"]) >= 1
+        assert len((await client.get(f"{API}/tasks")).json()["items"]) == 1
+        assert not await engine.store.retention.unreferenced(older_than=0.0, limit=10)
+        assert await kept(engine) == []
+
+        cancelled = await client.post(f"{API}/tasks/{later.json()['taskId']}/cancel")
+        assert cancelled.status_code == 200
+        accepted = await post(3)
+        assert accepted.status_code == 202
+        replayed = await post(3)
+        assert (replayed.status_code, replayed.json()["taskId"]) == (
+            200,
+            accepted.json()["taskId"],
+        )
+        assert await kept(engine) != []
+        view = await finished(engine, accepted.json()["taskId"])
+        assert (await engine.client.result(view))["completed"] == 3
+        assert (await client.get(quotas)).json()["waiting"] == 0

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from stagepost import App
+from stagepost.backlog import Backlog
 from stagepost.errors import StoreUnavailable
 from stagepost.outcome import Drained, Waiting
 from stagepost.rules import Rule, RuleKind
@@ -39,6 +40,39 @@ async def test_a_submit_is_answered_with_what_others_took(learnt: Engine) -> Non
     assert small["estimatedSeconds"] == 40
     assert unknown["estimatedSeconds"] == 10
     assert (await status(learnt, small["taskId"]))["estimatedSeconds"] == 40
+
+
+async def test_behind_the_places_that_are_counted_it_grows_on(
+    learnt: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+    look = learnt.store.backlog
+
+    async def counting(lane: str, step: int) -> Backlog:
+        looks.append(lane)
+        return await look(lane, step)
+
+    monkeypatch.setattr(learnt.store, "backlog", counting)
+    await learnt.worker.register(slots=100)
+    ids: list[str] = []
+    for _ in range(14):
+        sent = await asyncio.gather(*(learnt.submit() for _ in range(1_000)))
+        # Ids tell their order only among those of other milliseconds.
+        ids.append(sorted(submitted.task_id for submitted in sent)[500])
+        await asyncio.sleep(0.002)
+    async with http(learnt) as client:
+        asked = await asyncio.gather(
+            *(client.get(f"{API}/tasks/{task_id}/status") for task_id in ids[8:])
+        )
+    told = [answer.json() for answer in asked]
+    places = [body["queuePosition"] for body in told]
+    assert 8_000 < places[0] < places[1] <= 10_000
+    assert [round(place, -3) for place in places[2:]] == [10_000, 11_000, 12_000, 13_000]
+    assert places == sorted(set(places))
+    # 100 slots are free, and each task takes 40 s of one.
+    seconds = [40 + (place - 100) * 40 // 100 for place in places]
+    assert [body["estimatedSeconds"] for body in told] == pytest.approx(seconds, abs=1)
+    assert looks == ["interactive"], "one look is for all who ask"
 
 
 async def test_a_large_input_is_compared_with_large_ones(learnt: Engine) -> None:

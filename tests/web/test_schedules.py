@@ -1,5 +1,6 @@
 """Schedules over HTTP."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -62,6 +63,7 @@ class TestCreate:
             "tenant": "local",
             "user": "local",
             "waitingRuns": 0,
+            "held": None,
             "lastRun": None,
             "lastSkipped": None,
         }
@@ -254,6 +256,72 @@ class TestLooking:
         assert 'stagepost_schedules{state="paused"} 1.0' in text
         assert "stagepost_schedule_runs_waiting 0.0" in text
         assert "stagepost_schedule_late_seconds 0.0" in text
+
+
+async def looked_until(
+    engine: Engine, client: httpx.AsyncClient, schedule: Any, seen: Callable[[Any], bool]
+) -> Any:
+    """Let the planner look until a schedule of seconds is so; answers it."""
+    planner = Planner(engine.store, engine.clock)
+    for _ in range(600):
+        await planner.look()
+        shown = (await client.get(f"{PATH}/{schedule['scheduleId']}")).json()
+        if seen(shown):
+            return shown
+        await engine.clock.sleep(0.05)
+    raise AssertionError("it never was so")
+
+
+class TestHeldUp:
+    async def test_a_quota_that_refuses_its_runs_is_named(
+        self, engine: Engine, client: httpx.AsyncClient
+    ) -> None:
+        quotas = f"{API}/tenants/local/quotas"
+        await client.put(quotas, json={"maxQueued": 1})
+        later = await client.post(f"{API}/tasks/echo?delaySeconds=3600", json={})
+        schedule = await made(client, cron=None, everySeconds=1)
+        first = schedule["nextRuns"][0]
+        shown = await looked_until(
+            engine, client, schedule, lambda now: now["lastSkipped"] is not None
+        )
+        assert (shown["waitingRuns"], shown["lastRun"]) == (1, None)
+        assert shown["held"]["reason"] == "quota"
+        assert shown["held"]["since"] >= first
+        assert "has 1 tasks that wait to start" in shown["held"]["detail"]
+        assert shown["lastSkipped"]["reason"] == "quota"
+        assert "quota (maxQueued)" in shown["lastSkipped"]["detail"]
+        assert shown["lastSkipped"]["plannedAt"] > first
+        (listed,) = (await client.get(PATH)).json()["items"]
+        assert listed["held"] == shown["held"]
+
+        await client.post(f"{API}/tasks/{later.json()['taskId']}/cancel")
+        shown = await looked_until(engine, client, schedule, lambda now: now["held"] is None)
+        assert shown["lastRun"]["plannedAt"] == first, "the run that was held is not lost"
+        assert shown["waitingRuns"] == 0
+
+    async def test_what_holds_up_the_task_of_its_last_run_is_told(
+        self, engine: Engine, client: httpx.AsyncClient
+    ) -> None:
+        await client.post(f"{API}/lanes/interactive/pause")
+        schedule = await made(client, cron=None, everySeconds=1)
+        shown = await looked_until(
+            engine, client, schedule, lambda now: now["lastSkipped"] is not None
+        )
+        assert shown["lastSkipped"]["reason"] == "overlap"
+        assert shown["lastSkipped"]["detail"] == "The run before had not ended."
+        assert shown["held"] is None
+        last = shown["lastRun"]
+        assert (last["status"], last["plannedAt"]) == ("QUEUED", schedule["nextRuns"][0])
+        assert last["waitingFor"] == {"kind": "paused", "name": "lane interactive", "until": None}
+        url = f"{PATH}/{schedule['scheduleId']}"
+        changed = (await client.patch(url, json={"paused": True})).json()
+        assert changed["lastRun"] == last
+        (listed,) = (await client.get(PATH)).json()["items"]
+        assert listed["lastRun"] == {**last, "status": None, "waitingFor": None}
+        await client.post(f"{API}/tasks/{last['taskId']}/cancel")
+        assert (await client.delete(f"{API}/tasks/{last['taskId']}")).status_code == 200
+        gone = (await client.get(url)).json()
+        assert gone["lastRun"] == listed["lastRun"]
 
 
 class TestBackfill:

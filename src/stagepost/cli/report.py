@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from stagepost.backlog import COUNTED
 from stagepost.cli.output import (
     ago,
     cleaned,
@@ -40,9 +41,13 @@ def report(
     artifacts: Sequence["ArtifactItem"],
     calls: Sequence["CallItem"] = (),
     end: Mapping[str, Any] | None = None,
+    listed: str = "",
 ) -> Iterator[RenderableType]:
-    """The parts of the report, in their order; `end` is the data of the event `cancelled`."""
-    yield _facts(task, end)
+    """The parts of the report, in their order; `end` is the data of the event `cancelled`.
+
+    `listed` is the command that lists the tasks that it has started; empty when there are none.
+    """
+    yield _facts(task, end, listed)
     if task["result"] is not None:
         yield from _section("result", plain(_shortened(task["result"])))
     if steps:
@@ -61,7 +66,7 @@ def _section(title: str, *parts: RenderableType) -> Iterator[RenderableType]:
     yield from parts
 
 
-def _facts(task: "WholeTask", end: Mapping[str, Any] | None) -> Table:
+def _facts(task: "WholeTask", end: Mapping[str, Any] | None, listed: str) -> Table:
     facts: list[tuple[str, object]] = [
         ("task", task["taskId"]),
         ("type", task["type"]),
@@ -72,9 +77,9 @@ def _facts(task: "WholeTask", end: Mapping[str, Any] | None) -> Table:
         ("owner", f"{task['tenant']} / {task['user']}"),
         ("tags", ", ".join(task["tags"])),
         ("waiting", waiting_text(task["waitingFor"])),
-        ("its tasks", _children(task)),
+        ("its tasks", listed),
         ("parent", task["parentId"]),
-        ("queue position", task["queuePosition"]),
+        ("queue position", _position(task["queuePosition"])),
         ("estimate", _estimate(task)),
         ("created", _moment(task["createdAt"])),
         ("started", _moment(task["startedAt"])),
@@ -99,11 +104,10 @@ def _progress(task: "WholeTask") -> str:
     return f"{task['progress']}%  {step}".rstrip()
 
 
-def _children(task: "WholeTask") -> str:
-    wait = task["waitingFor"]
-    if task["type"] != "batch" and (wait is None or wait["kind"] != "child"):
+def _position(place: int | None) -> str:
+    if place is None:
         return ""
-    return f"stagepost batches show {task['taskId']}"
+    return str(place) if place <= COUNTED else f"about {place}"
 
 
 def _estimate(task: "WholeTask") -> str:

@@ -11,12 +11,13 @@ from stagepost.cli.given import given_input
 from stagepost.cli.listing import After, All, Limit, Listing, print_listing, show_rows
 from stagepost.cli.output import console, local_time, plain, print_json, show, table
 from stagepost.cli.rows import Columns
+from stagepost.cli.waits import waiting_text
 from stagepost.remote import Remote
 from stagepost.retry import seconds
 from stagepost.schedule import Misfire, Overlap
 
 if TYPE_CHECKING:
-    from stagepost.web.schedule_shapes import Backfilled, ScheduleItem
+    from stagepost.web.schedule_shapes import Backfilled, LastRun, ScheduleItem
 
 schedules_app = typer.Typer(
     no_args_is_help=True, help="Submit tasks again and again: by cron, at an interval, or once."
@@ -235,7 +236,7 @@ def _print(schedule: "ScheduleItem", *, as_json: bool) -> None:
 
 
 def _facts(schedule: "ScheduleItem") -> Sequence[tuple[str, object]]:
-    last, skipped = schedule["lastRun"], schedule["lastSkipped"]
+    last, skipped, held = schedule["lastRun"], schedule["lastSkipped"], schedule["held"]
     facts: list[tuple[str, object]] = [
         ("name", schedule["name"]),
         ("type", f"{schedule['type']} in lane {schedule['lane']}"),
@@ -248,17 +249,18 @@ def _facts(schedule: "ScheduleItem") -> Sequence[tuple[str, object]]:
         facts.append(("jitter", f"up to {schedule['jitterSeconds']} s"))
     if last is not None:
         facts.append(("last run", f"{last['plannedAt']} task {last['taskId']}"))
+        facts.append(("its task", _standing(last)))
+    if held is not None:
+        facts.append(("held up", f"since {held['since']}: {held['detail']}"))
     if skipped is not None:
-        facts.append(("left out", f"{skipped['plannedAt']} ({_WHY[skipped['reason']]})"))
+        facts.append(("left out", f"{skipped['plannedAt']}: {skipped['detail']}"))
     return facts
 
 
-_WHY = {
-    "overlap": "the run before went on",
-    "misfire": "no process was there",
-    "full": "too many runs waited",
-    "unusable": "its time zone or cron expression is known no more",
-}
+def _standing(last: "LastRun") -> str:
+    """How the task of the last run stands, and what holds it up."""
+    status, why = last["status"] or "not kept any more", waiting_text(last["waitingFor"])
+    return f"{status}: {why}" if why else status
 
 
 def _when(schedule: "ScheduleItem") -> str:
@@ -271,8 +273,10 @@ def _when(schedule: "ScheduleItem") -> str:
 
 def _state(schedule: "ScheduleItem") -> str:
     word = "paused" if schedule["paused"] else "active" if schedule["nextRuns"] else "over"
-    waiting = schedule["waitingRuns"]
-    return f"{word}, {_waiting(waiting)}" if waiting else word
+    waiting, held = schedule["waitingRuns"], schedule["held"]
+    if not waiting:
+        return word
+    return f"{word}, {_waiting(waiting)}{' for the quota' if held is not None else ''}"
 
 
 def _row(schedule: "ScheduleItem") -> Sequence[object]:

@@ -15,6 +15,7 @@ from stagepost.cli.report import report
 from stagepost.cli.rows import Columns
 from stagepost.cli.saving import save_all
 from stagepost.cli.waits import failed_text, moment, waiting_text
+from stagepost.cli.watch import with_url
 from stagepost.remote import Remote, Where
 
 if TYPE_CHECKING:
@@ -83,23 +84,36 @@ def show_task(
     if save is not None and save.exists() and not save.is_dir():
         raise Usage(f"{save} is no folder; name one for --save.")
 
-    async def work(remote: Remote) -> tuple[Any, list[Any], list[Any], list[Any], list[Path], Any]:
+    async def work(
+        remote: Remote,
+    ) -> tuple[Any, list[Any], list[Any], list[Any], list[Path], Any, str]:
         task = await remote.task(task_id)
         steps = [step async for step in remote.steps(task_id)]
         calls = [call async for call in remote.spending.calls(task_id)]
         artifacts = [each async for each in remote.artifacts(task_id)]
         saved = await save_all(remote, task, artifacts, save) if save else []
         end = await _end(remote, task_id) if task["status"] == "CANCELLED" else None
-        return task, steps, calls, artifacts, saved, end
+        listed = "" if as_json else await _listed(remote, task, url)
+        return task, steps, calls, artifacts, saved, end, listed
 
-    task, steps, calls, artifacts, saved, end = ask(url, work)
+    task, steps, calls, artifacts, saved, end, listed = ask(url, work)
     if as_json:
         files = [str(path) for path in saved]
         parts = {"steps": steps, "calls": calls, "artifacts": artifacts}
         print_json({**task, **parts, "saved": files, "cancelled": end})
     else:
-        parts_shown = report(task, steps, artifacts, calls, end)
+        parts_shown = report(task, steps, artifacts, calls, end, listed)
         show(*parts_shown, *(plain(f"saved {path}") for path in saved))
+
+
+async def _listed(remote: Remote, task: Any, url: str | None) -> str:
+    """The command that lists what a task has started; none for one that has started nothing."""
+    task_id = task["taskId"]
+    # A batch has it from its first moment on.
+    started = (await remote.page_of_batch(task_id, limit=1))["counts"]
+    if task["type"] != "batch" and not started:
+        return ""
+    return f"stagepost batches show {task_id}{with_url(url)}"
 
 
 async def _end(remote: Remote, task_id: str) -> Any:

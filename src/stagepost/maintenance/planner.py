@@ -47,10 +47,11 @@ class Planner:
             return False
         # Long-missed ones are worked out apart, and all are written at once.
         made = await asyncio.to_thread(_firings, due.schedules, due.now)
-        runs = await _all([*map(self._schedules.fire, made)])
-        runs += await _all([*map(self._schedules.proceed, due.free)])
-        _tell(made, runs)
-        return len(due.schedules) >= _BATCH or (len(due.free) >= _BATCH and bool(runs))
+        fired = await _all([*map(self._schedules.fire, made)])
+        freed = await _all([*map(self._schedules.proceed, due.free)])
+        _tell(made, fired + freed)
+        # Where one went on that was held, there may be room for others.
+        return len(due.schedules) >= _BATCH or bool(freed)
 
 
 def _firings(schedules: Sequence[Schedule], now: int) -> Sequence[Firing]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from stagepost.backlog import Backlog
 from stagepost.event import Event
 from stagepost.records import (
     Artifact,
@@ -68,6 +69,10 @@ class Reading(Protocol):
 
     async def lanes(self, names: Sequence[str]) -> Sequence[LaneRecord]:
         """Each lane's state; its rates may begin anew when the store is opened."""
+        ...
+
+    async def backlog(self, lane: str, step: int) -> Backlog:
+        """What is ready in a lane, with a mark at every `step`-th task; reads the whole of it."""
         ...
 
     async def workers(self) -> Sequence[WorkerRecord]:

@@ -11,7 +11,8 @@ from stagepost.schedule import Plan, Schedule
 class Due(NamedTuple):
     """What the planner has to do at `now`: schedules that are due, and those with a free stream.
 
-    Of the latter, by id, the next run waits and none goes on before it.
+    Of the latter, by id, the next run waits and none goes on before it. Of a tenant's that are
+    held, as there is no room, there is one: what refuses it refuses the others.
     """
 
     now: int

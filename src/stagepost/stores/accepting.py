@@ -68,16 +68,27 @@ def other_content() -> IdempotencyMismatch:
     )
 
 
-def tenant_full(limit: int) -> TenantFull:
-    """The refusal of a task for which its tenant has no room."""
+def tenant_full(new: NewTask, limit: int, room: int) -> TenantFull:
+    """The refusal of a task for which its tenant, of this limit, has no room but this."""
     if not limit:
         return TenantFull(
             "The tenant may submit no task now: its quota is 0. An admin of the server changes it "
             "with `stagepost quotas TENANT --max-queued N`."
         )
+    if new.brings > limit:
+        return TenantFull(
+            f"The batch has {new.brings} inputs, and its tenant may have {limit} tasks that wait "
+            "to start; send it in smaller batches."
+        )
+    if new.brings:
+        return TenantFull(
+            f"The batch has {new.brings} inputs, and of the {limit} tasks that may wait to start "
+            f"its tenant has room for {max(0, room)}; there is more when some have started, or "
+            "send smaller batches."
+        )
     return TenantFull(
-        f"The tenant has {limit} tasks that wait to start, as many as it may have; try again when "
-        "some have started."
+        f"The tenant has {limit} tasks that wait to start, as many as it may have; there is room "
+        "again when some have started."
     )
 
 

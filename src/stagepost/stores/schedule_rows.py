@@ -1,7 +1,7 @@
 """Between rows of schedules and the domain's data, alike in every store."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any, Final
 
 import orjson
@@ -9,6 +9,7 @@ import orjson
 from stagepost.errors import Conflict, NotFound
 from stagepost.records import NewTask, Scope
 from stagepost.schedule import WAITING_MOST, Misfire, Overlap, Plan, Schedule, filled
+from stagepost.store.schedules import Run
 from stagepost.stores.rows import json
 
 SCHEDULE_FIELDS: Final = tuple(field.name for field in fields(Schedule))
@@ -58,6 +59,16 @@ def task_of_run(schedule: Schedule, planned_at: int, task_id: str) -> NewTask:
         plan.ttl,
         task_id.replace("-", ""),
         tags=schedule.tags_at(planned_at),
+    )
+
+
+def started(schedule: Schedule, run: Run) -> Schedule:
+    """The schedule, one of whose waiting runs was submitted."""
+    return replace(
+        schedule,
+        waiting=schedule.waiting - 1,
+        last_at=run.planned_at,
+        last_task=run.task_id,
     )
 
 

@@ -85,7 +85,7 @@ def create_app(parts: Parts) -> Envelope:
         LaneRoutes(parts),
         SharedLimitRoutes(parts),
         UsageRoutes(parts),
-        ScheduleRoutes(parts),
+        ScheduleRoutes(parts, reader),
         RuleRoutes(parts),
         KeyRoutes(parts, keyring),
         QuotaRoutes(parts),

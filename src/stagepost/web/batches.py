@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from stagepost.batch import ChildRecord
+from stagepost.errors import TenantFull
 from stagepost.options import Options
 from stagepost.records import Idempotency, Submitted
 from stagepost.web import shapes
@@ -93,7 +94,8 @@ class BatchRoutes:
         """Submit many inputs of one type as one task, which starts a task for each.
 
         As JSON, or as JSON Lines (one input a line) with `?type=`. Every input is validated before
-        anything is accepted. An `Idempotency-Key` counts as for any task.
+        anything is accepted. An `Idempotency-Key` counts as for any task. 429 when the tenant's
+        quota has no room for all of the inputs; nothing is started then.
         """
         exchange = exchange_of(request.scope)
         check_plain(exchange)
@@ -129,13 +131,20 @@ class BatchRoutes:
         if key is not None:
             whole = orjson.dumps([wanted.type, wanted.lane, wanted.on_failure, record.sha256])
             idempotency = Idempotency(_ROUTE, key, sha256(whole).hexdigest())
-        submitted = await self._parts.client.submit(
-            _TYPE,
-            {**wanted.model_dump(by_alias=True), "file": record.upload_id},
-            caller=caller,
-            options=Options(trace_id=exchange.trace_id, idempotency=idempotency),
-            uploads=[record],
-        )
+        try:
+            submitted = await self._parts.client.submit(
+                _TYPE,
+                {**wanted.model_dump(by_alias=True), "file": record.upload_id},
+                caller=caller,
+                options=Options(
+                    trace_id=exchange.trace_id, idempotency=idempotency, brings=inputs.count
+                ),
+                uploads=[record],
+            )
+        except TenantFull:
+            # It comes again soon, and a tenant that is over its quota must not fill the disk.
+            await self._parts.client.discard_upload(record)
+            raise
         return await self._accepted(submitted, record.size, inputs.count)
 
     async def _accepted(self, submitted: Submitted, size: int, count: int) -> Response:

@@ -3,12 +3,14 @@
 Everything that is needed beside the task itself is read once every few seconds, however many ask.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from stagepost import estimates
+from stagepost.backlog import COUNTED, Backlog
 from stagepost.clock import Clock
 from stagepost.errors import Retryable
 from stagepost.estimates import History, size_class
@@ -28,6 +30,8 @@ _WORKERS_FRESH: Final = 2.0  # seconds
 _RULES_FRESH: Final = 2.0
 _LANES_FRESH: Final = 5.0
 _HISTORY_FRESH: Final = 10.0
+_BACKLOG_FRESH: Final = 10.0
+_BACKLOG_STEP: Final = 1_000
 _TOLD_FRESH: Final = 1.0
 _MOST_TOLD: Final = 1_000  # kinds of submits in a second
 _WARM: Final = 60.0  # seconds after which the lanes' rates are of a whole minute
@@ -35,10 +39,11 @@ _WARM: Final = 60.0  # seconds after which the lanes' rates are of a whole minut
 
 @dataclass(frozen=True, slots=True)
 class Foresight:
-    """What holds a task up, if anything, and the seconds until its completion."""
+    """What holds a task up, if anything, the seconds until its completion, and its place."""
 
     waiting_for: Wait | None = None
     seconds: int | None = None
+    position: int | None = None
 
 
 class Outlook:
@@ -47,6 +52,7 @@ class Outlook:
     def __init__(self, parts: Parts) -> None:
         store, clock = parts.store, parts.clock
         self._clock = clock
+        self._store = store
         self._lease = parts.settings.lease
         self._born = clock.monotonic()
         names = list(parts.settings.lanes)
@@ -54,6 +60,7 @@ class Outlook:
         self._lanes = _Read(clock, _LANES_FRESH, lambda: store.lanes(names))
         self._history = _Read(clock, _HISTORY_FRESH, store.history.all)
         self._rules = _Read(clock, _RULES_FRESH, lambda: _rules_of(store.rules))
+        self._backlogs: dict[str, _Read[Backlog]] = {}
         self._running = _Read(clock, _RULES_FRESH, store.rules.running)
         types = parts.app.types
         self._coded = {
@@ -64,8 +71,9 @@ class Outlook:
         self._newest: dict[str, int] = {}
 
     async def of(self, view: TaskView) -> Foresight:
-        """A task's outlook; its place in the queue is known."""
-        return await self._of(view.task, view.position, len(view.input), blocked=view.blocked)
+        """A task's outlook; its place in the queue is known, or looked up in the backlog."""
+        place = await self._place(view)
+        return await self._of(view.task, place, len(view.input), blocked=view.blocked)
 
     async def of_listed(self, task: Task) -> Foresight:
         """A task's outlook; its place is guessed by its age, and who has its key is not asked."""
@@ -108,7 +116,8 @@ class Outlook:
             each = estimates.slot_time(history, task.lane, whole)
             queue = await self._queue(task.lane, place, each)
         left = estimates.remaining(task, durations, size, now, queue)
-        return Foresight(await self._waiting_for(task, blocked=blocked), _seconds(left))
+        waiting_for = await self._waiting_for(task, blocked=blocked)
+        return Foresight(waiting_for, _seconds(left), position)
 
     async def _durations(self) -> History:
         return await self._history.value() or {}
@@ -151,6 +160,28 @@ class Outlook:
             busy_for=self._clock.now() - oldest if oldest is not None and warm else 0,
             each=each,
         )
+
+    async def _place(self, view: TaskView) -> int | None:
+        """Where the store counts it; further behind, where it was in the backlog's latest look.
+
+        What has left since then makes it too large by what the lane does in those seconds, so that
+        the estimate is late by no more than the look is old.
+        """
+        position, task = view.position, view.task
+        if position is None or position <= COUNTED or task.pooled_at is None:
+            return position
+        backlog = await self._backlog(task.lane).value()
+        if backlog is None:
+            return position
+        return max(position, backlog.place(task.tenant, task.pooled_at - task.priority * 1000))
+
+    def _backlog(self, lane: str) -> "_Read[Backlog]":
+        """Only lanes with more tasks than are counted get here, so there are few."""
+
+        def read() -> Awaitable[Backlog]:
+            return self._store.backlog(lane, _BACKLOG_STEP)
+
+        return self._backlogs.setdefault(lane, _Read(self._clock, _BACKLOG_FRESH, read))
 
     async def _guessed_place(self, task: Task) -> int:
         """Between the oldest of its lane and the newest that was asked for, by its own age."""
@@ -207,14 +238,24 @@ class _Read(Generic[Known]):
         self._read = read
         self._known: Known | None = None
         self._until = float("-inf")
+        self._first = asyncio.Lock()
 
     async def value(self) -> Known | None:
         """The latest that is known; None before anything is."""
-        now = self._clock.monotonic()
-        if now >= self._until or self._known is None:
-            self._until = now + self._fresh
-            try:
-                self._known = await self._read()
-            except Retryable as error:
-                _log.warning("what people ask is answered by what was known before: %s", error)
+        if self._known is None:
+            # There is nothing to go by yet: whoever else asks waits for the same look.
+            async with self._first:
+                await self._renew()
+        else:
+            await self._renew()
         return self._known
+
+    async def _renew(self) -> None:
+        now = self._clock.monotonic()
+        if now < self._until:
+            return
+        self._until = now + self._fresh
+        try:
+            self._known = await self._read()
+        except Retryable as error:
+            _log.warning("what people ask is answered by what was known before: %s", error)

@@ -1,29 +1,54 @@
 """Schedules on the wire."""
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
 import orjson
 from typing_extensions import TypedDict
 
 from stagepost.event import rfc3339
-from stagepost.schedule import Schedule, upcoming
+from stagepost.schedule import Schedule, Skipped, upcoming
+from stagepost.web.schemas import StatusName, WaitingFor
 
 _SHOWN = 10
 """Next runs that are shown."""
 
+_DETAILS: Final[Mapping[Skipped, str]] = {
+    Skipped.OVERLAP: "The run before had not ended.",
+    Skipped.QUOTA: "The run before still waited for room in its tenant's quota (maxQueued).",
+    Skipped.MISFIRE: "No process was there to start it in time.",
+    Skipped.FULL: "As many runs waited as may wait.",
+    Skipped.UNUSABLE: "Its time zone or cron expression is known no more; change the schedule.",
+}
+
 
 class LastRun(TypedDict):
-    """The run that was submitted last."""
+    """The run that was submitted last.
+
+    Where one schedule is asked for, `status` is its task's, and `waitingFor` what holds that up;
+    they are null in lists, and once the task is not kept any more.
+    """
 
     plannedAt: str
     taskId: str
+    status: StatusName | None
+    waitingFor: WaitingFor | None
 
 
 class LastSkipped(TypedDict):
-    """The last planned instant that has no run, and why."""
+    """The last planned instant that has no run, and why; `detail` says it in a sentence."""
 
     plannedAt: str
-    reason: Literal["overlap", "misfire", "full", "unusable"]
+    reason: Literal["overlap", "quota", "misfire", "full", "unusable"]
+    detail: str
+
+
+class Held(TypedDict):
+    """Since when the next waiting run is refused, and why; it is tried again until it is taken."""
+
+    since: str
+    reason: Literal["quota"]
+    detail: str
 
 
 class ScheduleItem(TypedDict):
@@ -47,6 +72,7 @@ class ScheduleItem(TypedDict):
     createdAt: str
     nextRuns: list[str]
     waitingRuns: int
+    held: Held | None
     lastRun: LastRun | None
     lastSkipped: LastSkipped | None
 
@@ -79,6 +105,7 @@ def schedule_item(schedule: Schedule, now: int) -> ScheduleItem:
         "createdAt": rfc3339(schedule.created_at),
         "nextRuns": _next_runs(schedule, now),
         "waitingRuns": schedule.waiting,
+        "held": _held(schedule),
         "lastRun": _last_run(schedule),
         "lastSkipped": _last_skipped(schedule),
     }
@@ -95,11 +122,23 @@ def _next_runs(schedule: Schedule, now: int) -> list[str]:
 def _last_run(schedule: Schedule) -> LastRun | None:
     if schedule.last_at is None or schedule.last_task is None:
         return None
-    return {"plannedAt": rfc3339(schedule.last_at), "taskId": schedule.last_task}
+    return {
+        "plannedAt": rfc3339(schedule.last_at),
+        "taskId": schedule.last_task,
+        "status": None,
+        "waitingFor": None,
+    }
+
+
+def _held(schedule: Schedule) -> Held | None:
+    if schedule.held_at is None or schedule.held_why is None:
+        return None
+    return {"since": rfc3339(schedule.held_at), "reason": "quota", "detail": schedule.held_why}
 
 
 def _last_skipped(schedule: Schedule) -> LastSkipped | None:
     if schedule.skipped_at is None or schedule.skipped_why is None:
         return None
     reason: Any = schedule.skipped_why
-    return {"plannedAt": rfc3339(schedule.skipped_at), "reason": reason}
+    detail = _DETAILS[Skipped(reason)]
+    return {"plannedAt": rfc3339(schedule.skipped_at), "reason": reason, "detail": detail}

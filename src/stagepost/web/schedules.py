@@ -10,8 +10,9 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt, field_validator, 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from stagepost.errors import Invalid
+from stagepost.errors import Invalid, NotFound
 from stagepost.event import rfc3339
+from stagepost.records import Scope
 from stagepost.schedule import Misfire, Overlap, Schedule
 from stagepost.scheduling import LONGEST_INTERVAL, LONGEST_JITTER, Wish, preview, wish_of
 from stagepost.timing import LATEST
@@ -30,8 +31,9 @@ from stagepost.web.limits import read_json
 from stagepost.web.options import parse_instant
 from stagepost.web.parts import Parts
 from stagepost.web.problems import invalid
-from stagepost.web.schedule_shapes import Backfilled, ScheduleItem, schedule_item
+from stagepost.web.schedule_shapes import Backfilled, LastRun, ScheduleItem, schedule_item
 from stagepost.web.schemas import Listed
+from stagepost.web.status import StatusReader
 
 _PATH: Final = "/api/v1/schedules"
 _ONE: Final = f"{_PATH}/{{schedule_id}}"
@@ -124,8 +126,9 @@ class PreviewQuery(Page):
 class ScheduleRoutes:
     """The routes of schedules."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, reader: StatusReader) -> None:
         self._parts = parts
+        self._reader = reader
         self._schedules = parts.client.schedules
 
     def operations(self) -> Sequence[Operation]:
@@ -188,11 +191,11 @@ class ScheduleRoutes:
         return answer(shapes.page(items, after))
 
     async def get(self, request: Request, schedule_id: str) -> Response:
-        """A schedule, and its next ten runs."""
+        """A schedule, its next ten runs, and what holds it up."""
         identity = identity_of(request)
         caller = replace(identity.caller, scope=identity.by_id)
         schedule = await self._schedules.get(schedule_id, caller=caller)
-        return answer(schedule_item(schedule, self._now()))
+        return answer(await self._told(schedule, identity.by_id))
 
     async def change(self, request: Request, schedule_id: str) -> Response:
         """Change a schedule, pause it or let it go on. What stays away stays as it is.
@@ -205,7 +208,7 @@ class ScheduleRoutes:
         before = await self._schedules.get(schedule_id, caller=caller)
         wish = replace(wish_of(before), **body.given())
         schedule = await self._schedules.change(before, wish, caller=caller)
-        return answer(schedule_item(schedule, self._now()))
+        return answer(await self._told(schedule, identity_of(request).by_id))
 
     async def remove(self, request: Request, schedule_id: str) -> Response:
         """End a schedule, and what waits of it. Tasks that it has submitted go on."""
@@ -235,6 +238,22 @@ class ScheduleRoutes:
             raise invalid(says, parameter=str(where[0])) from error
         shown = [rfc3339(instant) for instant in found[: query.limit]]
         return answer(shapes.page(shown, shown[-1] if len(found) > query.limit else None))
+
+    async def _told(self, schedule: Schedule, scope: Scope) -> ScheduleItem:
+        """A schedule, with how the task of its last run stands."""
+        item = schedule_item(schedule, self._now())
+        last = item["lastRun"]
+        if last is None:
+            return item
+        try:
+            view = await self._reader.view(last["taskId"], scope)
+        except NotFound:
+            return item
+        status = await self._reader.status(view)
+        told: LastRun = {
+            **last, "status": status["status"], "waitingFor": status["waitingFor"],
+        }  # fmt: skip
+        return {**item, "lastRun": told}
 
     async def _body(self, request: Request) -> Any:
         return await read_json(request, self._parts.settings.limits)

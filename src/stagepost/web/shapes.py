@@ -67,7 +67,7 @@ def task_status(view: TaskView, ahead: Foresight) -> TaskStatus:
     """A task's status."""
     task = view.task
     body = _status_of(task, ahead)
-    body["queuePosition"] = view.position
+    body["queuePosition"] = ahead.position
     if task.status is Status.COMPLETED:
         body.update(_result_part(task.id, view.result))  # type: ignore[typeddict-item]
     return body

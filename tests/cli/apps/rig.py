@@ -87,6 +87,13 @@ async def say(ctx: Context, request: Word) -> str:
     return request.word
 
 
+@app.task("ask")
+async def ask(ctx: Context, request: Word) -> str:
+    """Lets another one do it, which says it, or listens."""
+    await ctx.child("listen" if request.word == "listen" else "say", request)
+    return request.word
+
+
 @app.task("read")
 async def read(ctx: Context, request: Letter) -> dict[str, str]:
     content = await request.file.read()

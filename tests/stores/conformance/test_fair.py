@@ -171,6 +171,40 @@ async def test_positions_count_the_turns_of_others(world: World) -> None:
     assert found == [3, 5, 7, 8]
 
 
+@pytest.mark.parametrize("step", [1, 4])
+async def test_a_backlog_has_the_places_that_are_counted(world: World, step: int) -> None:
+    await fill(world, 30, tenant="large")
+    await fill(world, 5, tenant="tiny")
+    await fill(world, 7, tenant="tiny", type="echo")
+    await fill(world, 3, tenant="large", lane="batch")
+    ids = []
+    for priority in (0, 3, 0, 0, 1, 0, 0, 0, 0):
+        world.clock.advance(0.7)
+        ids.append(await world.submit(tenant="acme", priority=priority))
+    await world.submit(tenant="acme", concurrency_key="held")
+    backlog = await world.store.backlog("interactive", step)
+    many = Counter[str]()
+    for stretch in backlog.stretches:
+        assert len(stretch.marks) == stretch.many // step
+        assert list(stretch.marks) == sorted(stretch.marks)
+        many[stretch.tenant] += stretch.many
+    assert many == {"large": 30, "tiny": 12, "acme": 10}
+    found = []
+    for view in [await world.view(task_id) for task_id in ids]:
+        assert view.position is not None
+        assert view.task.pooled_at is not None
+        score = view.task.pooled_at - view.task.priority * 1000
+        found.append((view.position, backlog.place("acme", score)))
+    # Before each are as many of either other tenant as of its own, and one more.
+    assert sorted(found) == [(3 * n + 3, 3 * (n - n % step) + 3) for n in range(9)]
+    await world.claim(1)
+    assert sum(each.many for each in (await world.store.backlog("interactive", 4)).stretches) == 51
+
+
+async def test_a_lane_without_tasks_has_no_backlog(world: World) -> None:
+    assert list((await world.store.backlog("interactive", 1_000)).stretches) == []
+
+
 async def test_the_places_of_tenants_outlive_a_restart(world: World) -> None:
     await fill(world, 20, tenant="heavy")
     await fill(world, 20, tenant="light")

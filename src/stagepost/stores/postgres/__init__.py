@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from stagepost.backlog import Backlog
 from stagepost.bus import Committed
 from stagepost.clock import Clock
 from stagepost.event import Event
@@ -35,7 +36,7 @@ from stagepost.records import (
     UploadRecord,
     WorkerRecord,
 )
-from stagepost.stores.postgres import keeping, life, looking, people, reading, submitting
+from stagepost.stores.postgres import keeping, life, looking, people, queues, reading, submitting
 from stagepost.stores.postgres.address import Address, address_of
 from stagepost.stores.postgres.children import PostgresChildren
 from stagepost.stores.postgres.connections import Backend
@@ -251,6 +252,10 @@ class PostgresStore:
     async def lanes(self, names: Sequence[str]) -> Sequence[LaneRecord]:
         """Each lane's state."""
         return self._engine.rated(await self._engine.read(lambda db: looking.lanes(db, names)))
+
+    async def backlog(self, lane: str, step: int) -> Backlog:
+        """What is ready in a lane."""
+        return await self._engine.read(lambda db: queues.backlog(db, lane, step))
 
     async def workers(self) -> Sequence[WorkerRecord]:
         """The workers that live."""

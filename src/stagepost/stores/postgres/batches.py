@@ -16,8 +16,9 @@ from stagepost.batch import Batch, Page, children_of
 from stagepost.errors import CancelAsked, Conflict
 from stagepost.lifecycle import Change
 from stagepost.stores.batches import NOTE_EVERY, batch_of
-from stagepost.stores.postgres import changes, submitting
+from stagepost.stores.postgres import changes, quotas, submitting
 from stagepost.stores.postgres.connections import Backend
+from stagepost.stores.postgres.quotas import Limits
 from stagepost.stores.postgres.rows import MS, known
 from stagepost.stores.postgres.transaction import Transaction
 from stagepost.stores.postgres.waking import COLUMNS, COUNTED, PLAIN
@@ -84,7 +85,7 @@ async def find(db: Backend, parent_id: str, path: str) -> Batch | None:
     return None if row is None else batch_of(row)
 
 
-async def spawn(tx: Transaction, lease: Lease, page: Page) -> Batch:
+async def spawn(tx: Transaction, lease: Lease, page: Page, limits: Limits) -> Batch:
     """Make a page of children."""
     async with tx.connection.transaction():
         parent = await _owner(tx, lease)
@@ -102,6 +103,9 @@ async def spawn(tx: Transaction, lease: Lease, page: Page) -> Batch:
         await tx.connection.execute(
             _GROW, batch_id, len(page.children), page.after, page.last, parent.id
         )
+        # Last, as it locks what the tenant's submits wait for.
+        child_ids = [child_id for child_id, _ in page.children]
+        await quotas.count_children(tx, parent, child_ids, limits)
         made = await find(tx.connection, parent.id, page.batch.path)
     assert made is not None, batch_id
     return made

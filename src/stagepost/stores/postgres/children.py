@@ -29,7 +29,8 @@ class PostgresChildren:
 
     async def spawn(self, lease: Lease, page: Page) -> Batch:
         """Make the next children of a batch."""
-        return await self._engine.change(lambda tx: batches.spawn(tx, lease, page))
+        limits = self._engine.limits
+        return await self._engine.change(lambda tx: batches.spawn(tx, lease, page, limits))
 
     async def batch(self, parent_id: str, path: str) -> Batch | None:
         """The batch at a path."""

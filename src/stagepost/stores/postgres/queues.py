@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from stagepost.backlog import COUNTED, Backlog, Stretch
 from stagepost.stores.choosing import Queue
 from stagepost.stores.postgres.connections import Backend
 
@@ -22,9 +23,6 @@ WALK: Final = """queue (lane, tenant, type, no) AS (
     WHERE q.no < {most}
 )"""
 """A recursive table of queues, behind a place of each lane of a row source."""
-
-COUNTED: Final = 10_000
-"""Places counted at most; behind that a position is this number plus one."""
 
 _OF_LANE: Final = "(''::text, ''::text)"
 _SAME: Final = "p.lane = q.lane AND p.tenant = q.tenant AND p.type = q.type"
@@ -59,6 +57,23 @@ OLDEST: Final = f"""(
         ORDER BY p.score, p.task_id LIMIT {COUNTED}) AS o)"""
 """When the task that has waited longest in a lane, `l.name`, came into the pool."""
 
+_BACKLOG: Final = f"""WITH RECURSIVE {
+    WALK.format(lane="l.lane", start="(SELECT $1::text AS lane) AS l", place=_OF_LANE, most=MOST)
+}, mark (lane, tenant, type, score, task_id) AS (
+    SELECT q.lane, q.tenant, q.type, f.* FROM queue AS q CROSS JOIN LATERAL (
+        SELECT p.score, p.task_id FROM pool AS p WHERE {_SAME}
+        ORDER BY p.score, p.task_id LIMIT 1 OFFSET $2::bigint) AS f
+    UNION ALL
+    SELECT q.lane, q.tenant, q.type, f.* FROM mark AS q CROSS JOIN LATERAL (
+        SELECT p.score, p.task_id FROM pool AS p
+        WHERE {_SAME} AND (p.score, p.task_id) > (q.score, q.task_id)
+        ORDER BY p.score, p.task_id LIMIT 1 OFFSET $2::bigint) AS f
+)
+SELECT q.tenant, (SELECT count(*) FROM pool AS p WHERE {_SAME}), m.scores
+FROM queue AS q LEFT JOIN (
+    SELECT tenant, type, array_agg(score ORDER BY score) AS scores FROM mark
+    GROUP BY tenant, type) AS m USING (tenant, type)"""
+
 _BEHIND: Final = f"""WITH RECURSIVE {
     WALK.format(
         lane="l.lane",
@@ -74,3 +89,9 @@ async def behind(db: Backend, lane: str, place: tuple[str, str], most: int) -> l
     if most <= 0:
         return []
     return [Queue(*row) for row in await db.fetch(_BEHIND, lane, *place, most)]
+
+
+async def backlog(db: Backend, lane: str, step: int) -> Backlog:
+    """What is ready in a lane, with a mark at every `step`-th task."""
+    rows = await db.fetch(_BACKLOG, lane, step - 1)
+    return Backlog(step, [Stretch(tenant, many, marks or ()) for tenant, many, marks in rows])

@@ -8,10 +8,15 @@ from stagepost.stores.accepting import too_many_quotas
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
 from stagepost.stores.postgres.transaction import Transaction
+from stagepost.task import SETTLED
 
-_WAITING: Final = """
-SELECT count(*) FROM backlog AS b JOIN tasks AS t ON t.id = b.task_id
-WHERE b.tenant = $1::text AND t.fence = 0 AND t.status IN ('PENDING', 'QUEUED')"""
+_SETTLED: Final = ", ".join(f"'{status}'" for status in sorted(SETTLED))
+_WAITING: Final = f"""
+SELECT (SELECT count(*) FROM backlog AS b JOIN tasks AS t ON t.id = b.task_id
+    WHERE b.tenant = $1::text AND t.fence = 0 AND t.status IN ('PENDING', 'QUEUED'))
++ (SELECT coalesce(sum(b.held), 0)::bigint
+    FROM backlog_batches AS b JOIN tasks AS t ON t.id = b.task_id
+    WHERE b.tenant = $1::text AND t.status NOT IN ({_SETTLED}))"""
 _OWN: Final = "SELECT max_queued FROM tenant_quotas WHERE tenant = $1::text"
 _FIND: Final = """
 SELECT tenant, max_queued FROM tenant_quotas WHERE tenant > $1::text

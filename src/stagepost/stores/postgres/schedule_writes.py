@@ -11,6 +11,7 @@ from stagepost.firing import (
     Firing,
     Verdict,
     verdict,
+    why_left_out,
 )
 from stagepost.records import NewTask, Scope, Submitted
 from stagepost.schedule import (
@@ -22,6 +23,7 @@ from stagepost.schedule import (
     Stream,
     begun,
     changed,
+    held,
 )
 from stagepost.store.schedules import Run
 from stagepost.stores import schedule_rows
@@ -67,7 +69,7 @@ _DROP: Final = """
 DELETE FROM schedule_runs
 WHERE schedule_id = $1::uuid AND stream = $2::text AND open AND task_id IS NULL
     AND planned_at <> $3::bigint
-RETURNING 1"""
+RETURNING planned_at"""
 _STARTED: Final = """
 UPDATE schedule_runs SET task_id = $3::uuid
 WHERE schedule_id = $1::uuid AND planned_at = $2::bigint"""
@@ -179,10 +181,9 @@ async def _take(tx: Transaction, schedule: Schedule, planned: int) -> Schedule:
     waiting = await tx.connection.fetch(_WAITING, schedule.id, Stream.LIVE.value)
     made = verdict(schedule.plan.overlap, len(going_on), len(waiting))
     match made:
-        case Verdict.SKIP:
-            return replace(schedule, skipped_at=planned, skipped_why=Skipped.OVERLAP)
-        case Verdict.FULL:
-            return replace(schedule, skipped_at=planned, skipped_why=Skipped.FULL)
+        case Verdict.SKIP | Verdict.FULL:
+            why = why_left_out(schedule, made, len(going_on))
+            return replace(schedule, skipped_at=planned, skipped_why=why)
         case Verdict.CANCEL | Verdict.TAKE:
             after = await _put(tx, schedule, Stream.LIVE, (planned,))
     # Only a run that is new takes the place of another.
@@ -202,8 +203,16 @@ async def _cancel_old(
         except (Conflict, NotFound):
             continue  # it has ended in this moment
     await tx.connection.execute(_OVER, schedule.id, [instant for instant, _ in going_on])
-    dropped = await tx.connection.fetch(_DROP, schedule.id, Stream.LIVE.value, planned)
-    return replace(schedule, waiting=schedule.waiting - len(dropped))
+    rows = await tx.connection.fetch(_DROP, schedule.id, Stream.LIVE.value, planned)
+    dropped = [row[0] for row in rows]
+    if not dropped:
+        return schedule
+    return replace(
+        schedule,
+        waiting=schedule.waiting - len(dropped),
+        skipped_at=max(dropped),
+        skipped_why=why_left_out(schedule, Verdict.CANCEL, len(going_on)),
+    )
 
 
 async def _put(
@@ -226,18 +235,19 @@ async def _number_waiting(tx: Transaction, schedule_id: str, stream: Stream) -> 
 
 
 async def _proceed(tx: Transaction, schedule: Schedule, submit: Submit) -> Sequence[Run]:
-    runs = []
+    runs, refusal = [], None
     for stream in Stream:
         run = await _next_run(tx, schedule, stream) if schedule.waiting else None
-        if run is not None and await _submitted(tx, schedule, run, submit):
+        if run is None:
+            continue
+        answer = await _submitted(tx, schedule, run, submit)
+        if isinstance(answer, Submitted):
             runs.append(run)
-            schedule = replace(
-                schedule,
-                waiting=schedule.waiting - 1,
-                last_at=run.planned_at,
-                last_task=run.task_id,
-            )
-    await _save(tx, schedule)
+            schedule = schedule_rows.started(schedule, run)
+        else:
+            refusal = str(answer)
+    newly = refusal is not None and schedule.held_at is None
+    await _save(tx, held(schedule, refusal, await _now(tx) if newly else tx.moment.last))
     return runs
 
 
@@ -248,14 +258,15 @@ async def _next_run(tx: Transaction, schedule: Schedule, stream: Stream) -> Run 
     return Run(schedule.id, planned_at, str(uuid7()))
 
 
-async def _submitted(tx: Transaction, schedule: Schedule, run: Run, submit: Submit) -> bool:
+async def _submitted(
+    tx: Transaction, schedule: Schedule, run: Run, submit: Submit
+) -> Submitted | Exception:
     new = schedule_rows.task_of_run(schedule, run.planned_at, run.task_id)
     (answer,) = await submit(tx, [new])
-    if not isinstance(answer, Submitted):
-        # There is no room for it now: it goes on waiting.
-        return False
-    await tx.connection.execute(_STARTED, *run[:3])
-    return True
+    # Without room for it now it goes on waiting.
+    if isinstance(answer, Submitted):
+        await tx.connection.execute(_STARTED, *run[:3])
+    return answer
 
 
 async def _going_on(tx: Transaction, schedule_id: str, stream: Stream) -> Sequence[tuple[int, str]]:

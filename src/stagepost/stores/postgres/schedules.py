@@ -23,11 +23,15 @@ EXISTS (SELECT 1 FROM schedule_runs AS w WHERE w.schedule_id = s.id AND w.stream
 AND NOT EXISTS (SELECT 1 FROM schedule_runs AS r JOIN tasks AS t ON t.id = r.task_id
     WHERE r.schedule_id = s.id AND r.stream = '{{0}}' AND r.open
         AND t.status NOT IN ({_SETTLED}))"""
-# In any order: those that can't be submitted, as there is no room, keep no other back.
+# In any order: those that can't be submitted, as there is no room, keep no other back. What refuses
+# one that is held refuses all of its tenant, so one of them is enough to ask.
 _FREE: Final = f"""
-SELECT s.id FROM schedules AS s WHERE s.waiting > 0 AND NOT {_PAUSED}
-    AND ({" OR ".join(f"({_FREE_STREAM.format(stream)})" for stream in Stream)})
-ORDER BY random() LIMIT $1::integer"""
+SELECT id FROM (
+    SELECT s.id, s.held_at, row_number() OVER (
+        PARTITION BY s.tenant, s.held_at IS NULL ORDER BY random()) AS place
+    FROM schedules AS s WHERE s.waiting > 0 AND NOT {_PAUSED}
+        AND ({" OR ".join(f"({_FREE_STREAM.format(stream)})" for stream in Stream)})) AS free
+WHERE held_at IS NULL OR place = 1 ORDER BY random() LIMIT $1::integer"""
 _DUE: Final = f"""
 SELECT {writes.COLUMNS} FROM schedules WHERE due_at IS NOT NULL AND due_at <= $1::bigint
 ORDER BY due_at LIMIT $2::integer"""

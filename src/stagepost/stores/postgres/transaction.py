@@ -24,7 +24,7 @@ class InDoubt(StoreUnavailable):
 
 
 _DEADLOCKS: Final = 5
-"""Tries of a transaction that others keep undoing."""
+"""Tries of a transaction that others keep undoing, by a deadlock or a serialisation failure."""
 
 _DOUBT_LIMIT: Final = 8.0  # seconds in which the fate of a lost transaction is looked for
 _DOUBT_POLL: Final = 0.1
@@ -94,10 +94,10 @@ async def perform(
 ) -> tuple[Transaction, Answer]:
     """Do the work once, whatever happens on the way; `purpose` says which connection suits.
 
-    It is done again after a deadlock, a bounded number of times. If the connection is lost while it
-    is done, what the server still does of it is ended first, and the work then has `again` set: it
-    has to look what is there. Raises StoreUnavailable when no connection is to be had; its text
-    says so if the work may have been done.
+    After a deadlock or a serialisation failure it is done again, at most five times in all. If the
+    connection is lost while it is done, what the server still does of it is ended first, and the
+    work then has `again` set: it has to look what is there. Raises StoreUnavailable
+    when no connection is to be had; its text says so if the work may have been done.
     """
     lost: Backend | None = None
     limit = 0.0

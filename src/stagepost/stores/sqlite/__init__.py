@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import apsw
 
+from stagepost.backlog import Backlog
 from stagepost.bus import Committed
 from stagepost.clock import Clock
 from stagepost.event import Event
@@ -40,7 +41,7 @@ from stagepost.records import (
     WorkerRecord,
 )
 from stagepost.stores.rates import Rates
-from stagepost.stores.sqlite import artifacts, bulk, keeping, life, people, reading
+from stagepost.stores.sqlite import artifacts, bulk, keeping, life, people, queues, reading
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.children import SqliteChildren
 from stagepost.stores.sqlite.claiming import Claiming
@@ -101,7 +102,7 @@ class SqliteStore:
         self._claiming = Claiming()
         self.rules = SqliteRules(self._writer, self._readers)
         self.waits = SqliteWaits(self._writer)
-        self.children = SqliteChildren(self._writer, self._readers)
+        self.children = SqliteChildren(self._writer, self._readers, max_queued)
         self.calls = SqliteCalls(self._writer, self._readers)
         self.limits = SqliteLimits(self._writer, self._readers)
         self.retention = SqliteRetention(self._writer, self._readers)
@@ -275,6 +276,10 @@ class SqliteStore:
         """Each lane's state."""
         records = await self._readers.call(lambda db: reading.lanes(db, names))
         return self._rates.added(records)
+
+    async def backlog(self, lane: str, step: int) -> Backlog:
+        """What is ready in a lane."""
+        return await self._readers.call(lambda db: queues.backlog(db, lane, step))
 
     async def workers(self) -> Sequence[WorkerRecord]:
         """The workers that live."""

@@ -13,7 +13,7 @@ from stagepost import lifecycle
 from stagepost.batch import Batch, Page, children_of
 from stagepost.errors import CancelAsked, Conflict, StagepostError
 from stagepost.stores.batches import BATCH_COLUMNS, NOTE_EVERY, batch_of
-from stagepost.stores.sqlite import changes, submitting, uses, waking
+from stagepost.stores.sqlite import changes, quotas, submitting, uses, waking
 from stagepost.stores.sqlite.transaction import Transaction
 from stagepost.stores.wording import lease_lost
 from stagepost.task import CancelRequest, Lease, Status, Task
@@ -32,12 +32,16 @@ UPDATE batches SET "left" = "left" + ?2, failed = failed + ?3 WHERE id = ?1
 RETURNING dropped, noted_at, {BATCH_COLUMNS}"""
 
 
-def spawn(tx: Transaction, arguments: list[tuple[Lease, Page]]) -> Sequence[Batch | StagepostError]:
-    """Pages of children."""
-    return [_spawn(tx, lease, page) for lease, page in arguments]
+def spawn(
+    tx: Transaction, arguments: list[tuple[Lease, Page, int | None]]
+) -> Sequence[Batch | StagepostError]:
+    """Pages of children, each with the quota of tenants that have none of their own."""
+    return [_spawn(tx, *argument) for argument in arguments]
 
 
-def _spawn(tx: Transaction, lease: Lease, page: Page) -> Batch | StagepostError:
+def _spawn(
+    tx: Transaction, lease: Lease, page: Page, max_queued: int | None
+) -> Batch | StagepostError:
     parent = changes.owned(tx, lease)
     if parent is None:
         return lease_lost(lease.task_id)
@@ -51,6 +55,7 @@ def _spawn(tx: Transaction, lease: Lease, page: Page) -> Batch | StagepostError:
     gone = uses.missing(tx, [each.upload_id for named in page.uploads.values() for each in named])
     if gone is not None:
         return gone
+    quotas.count_children(tx, parent, [child_id for child_id, _ in page.children], max_queued)
     return _make(tx, parent, batch.id if batch else _begin(tx, parent, page), page)
 
 

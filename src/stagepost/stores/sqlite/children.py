@@ -17,14 +17,16 @@ from stagepost.task import Lease, Status
 class SqliteChildren:
     """The Children port."""
 
-    def __init__(self, writer: Writer, readers: Readers) -> None:
+    def __init__(self, writer: Writer, readers: Readers, max_queued: int | None) -> None:
         self._writer = writer
         self._readers = readers
+        self._max_queued = max_queued
 
     async def spawn(self, lease: Lease, page: Page) -> Batch:
         """Make the next children of a batch."""
         size = sum(len(text) for _, text in page.children)
-        batch: Batch = await self._writer.call(Kind.STEP, batches.spawn, (lease, page), size)
+        argument = (lease, page, self._max_queued)
+        batch: Batch = await self._writer.call(Kind.STEP, batches.spawn, argument, size)
         return batch
 
     async def batch(self, parent_id: str, path: str) -> Batch | None:

@@ -4,14 +4,12 @@ from typing import Final
 
 import apsw
 
+from stagepost.backlog import COUNTED, Backlog, Stretch
 from stagepost.stores.choosing import Queue
 from stagepost.task import Task
 
 MOST: Final = 1_000
 """Queues of a lane that a look at it passes."""
-
-COUNTED: Final = 10_000
-"""Places counted at most; behind that a position is this number plus one."""
 
 _NEXT: Final = """
 SELECT * FROM (SELECT tenant, type FROM pool WHERE lane = ?1 AND tenant = ?2 AND type > ?3
@@ -27,6 +25,14 @@ SELECT count(*) FROM (SELECT 1 FROM pool
     WHERE lane = ?1 AND tenant = ?2 AND type = ?3 AND (score, task_id) < (?4, ?5) LIMIT ?6)"""
 _READY: Final = """
 SELECT count(*) FROM (SELECT 1 FROM pool WHERE lane = ?1 AND tenant = ?2 AND type = ?3 LIMIT ?4)"""
+
+_MANY: Final = "SELECT count(*) FROM pool WHERE lane = ?1 AND tenant = ?2 AND type = ?3"
+_FURTHER: Final = """
+SELECT score, task_id FROM pool
+WHERE lane = ?1 AND tenant = ?2 AND type = ?3 AND (score, task_id) > (?4, ?5)
+ORDER BY score, task_id LIMIT 1 OFFSET ?6"""
+_FIRST: Final = -(2**63)
+"""Before every score."""
 
 _IN_ORDER: Final = """
 SELECT p.score, t.pooled_at FROM pool AS p JOIN tasks AS t ON t.id = p.task_id
@@ -63,6 +69,22 @@ def position(db: apsw.Connection, task: Task) -> int:
             if own + sum(others.values()) >= COUNTED:
                 break
     return min(COUNTED, own + sum(others.values())) + 1
+
+
+def backlog(db: apsw.Connection, lane: str, step: int) -> Backlog:
+    """What is ready in a lane, with a mark at every `step`-th task."""
+    queues = behind(db, lane, ("", ""), MOST)
+    return Backlog(step, [_stretch(db, queue, step) for queue in queues])
+
+
+def _stretch(db: apsw.Connection, queue: Queue, step: int) -> Stretch:
+    many = db.execute(_MANY, queue).get
+    marks: list[int] = []
+    score, task_id = _FIRST, ""
+    for _ in range(many // step):
+        ((score, task_id),) = db.execute(_FURTHER, (*queue, score, task_id, step - 1))
+        marks.append(score)
+    return Stretch(queue.tenant, many, marks)
 
 
 def oldest(db: apsw.Connection, lane: str) -> int | None:

@@ -11,6 +11,7 @@ from stagepost.firing import (
     Firing,
     Verdict,
     verdict,
+    why_left_out,
 )
 from stagepost.records import NewTask, Scope, Submitted
 from stagepost.schedule import (
@@ -22,6 +23,7 @@ from stagepost.schedule import (
     Stream,
     begun,
     changed,
+    held,
 )
 from stagepost.store.schedules import Run
 from stagepost.stores import schedule_rows
@@ -59,7 +61,7 @@ _TAKEN: Final = "SELECT 1 FROM schedule_runs WHERE schedule_id = ? AND planned_a
 _DROP: Final = """
 DELETE FROM schedule_runs INDEXED BY schedule_runs_open
 WHERE schedule_id = ? AND stream = ? AND open = 1 AND task_id IS NULL AND planned_at <> ?
-RETURNING 1"""
+RETURNING planned_at"""
 _TRIM: Final = """
 DELETE FROM schedule_runs WHERE schedule_id = ?1 AND open = 0 AND planned_at <= (
     SELECT planned_at FROM schedule_runs WHERE schedule_id = ?1
@@ -153,10 +155,9 @@ def _take(tx: Transaction, schedule: Schedule, planned: int) -> Schedule:
     waiting = tx.rows(_WAITING, (schedule.id, Stream.LIVE))
     made = verdict(schedule.plan.overlap, len(going_on), len(waiting))
     match made:
-        case Verdict.SKIP:
-            return replace(schedule, skipped_at=planned, skipped_why=Skipped.OVERLAP)
-        case Verdict.FULL:
-            return replace(schedule, skipped_at=planned, skipped_why=Skipped.FULL)
+        case Verdict.SKIP | Verdict.FULL:
+            why = why_left_out(schedule, made, len(going_on))
+            return replace(schedule, skipped_at=planned, skipped_why=why)
         case Verdict.CANCEL | Verdict.TAKE:
             after = _put(tx, schedule, Stream.LIVE, (planned,))
     # Only a run that is new takes the place of another.
@@ -178,8 +179,15 @@ def _cancel_old(
         "AND task_id IS NOT NULL",
         (schedule.id, Stream.LIVE),
     )
-    dropped = tx.rows(_DROP, (schedule.id, Stream.LIVE, planned))
-    return replace(schedule, waiting=schedule.waiting - len(dropped))
+    dropped = tx.column(_DROP, (schedule.id, Stream.LIVE, planned))
+    if not dropped:
+        return schedule
+    return replace(
+        schedule,
+        waiting=schedule.waiting - len(dropped),
+        skipped_at=max(dropped),
+        skipped_why=why_left_out(schedule, Verdict.CANCEL, len(going_on)),
+    )
 
 
 def _put(tx: Transaction, schedule: Schedule, stream: Stream, planned: Sequence[int]) -> Schedule:
@@ -195,35 +203,34 @@ def _put(tx: Transaction, schedule: Schedule, stream: Stream, planned: Sequence[
 
 
 def _proceed(tx: Transaction, schedule: Schedule, submit: Submit) -> Sequence[Run]:
-    runs = []
+    runs, refusal = [], None
     for stream in Stream:
         waiting = tx.row(_WAITING, (schedule.id, stream)) if schedule.waiting else None
         if waiting is None or _going_on(tx, schedule.id, stream):
             continue
         run = Run(schedule.id, waiting[0], str(uuid7()))
-        if _submitted(tx, schedule, run, submit):
+        answer = _submitted(tx, schedule, run, submit)
+        if isinstance(answer, Submitted):
             runs.append(run)
-            schedule = replace(
-                schedule,
-                waiting=schedule.waiting - 1,
-                last_at=run.planned_at,
-                last_task=run.task_id,
-            )
-    _save(tx, schedule)
+            schedule = schedule_rows.started(schedule, run)
+        else:
+            refusal = str(answer)
+    _save(tx, held(schedule, refusal, tx.now))
     return runs
 
 
-def _submitted(tx: Transaction, schedule: Schedule, run: Run, submit: Submit) -> bool:
+def _submitted(
+    tx: Transaction, schedule: Schedule, run: Run, submit: Submit
+) -> Submitted | Exception:
     new = schedule_rows.task_of_run(schedule, run.planned_at, run.task_id)
     (answer,) = submit(tx, [new])
-    if not isinstance(answer, Submitted):
-        # There is no room for it now: it goes on waiting.
-        return False
-    tx.execute(
-        "UPDATE schedule_runs SET task_id = ? WHERE schedule_id = ? AND planned_at = ?",
-        (run.task_id, run.schedule_id, run.planned_at),
-    )
-    return True
+    # Without room for it now it goes on waiting.
+    if isinstance(answer, Submitted):
+        tx.execute(
+            "UPDATE schedule_runs SET task_id = ? WHERE schedule_id = ? AND planned_at = ?",
+            (run.task_id, run.schedule_id, run.planned_at),
+        )
+    return answer
 
 
 def _going_on(tx: Transaction, schedule_id: str, stream: Stream) -> Sequence[str]:

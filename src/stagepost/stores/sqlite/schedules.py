@@ -25,11 +25,15 @@ AND NOT EXISTS (SELECT 1 FROM schedule_runs AS r INDEXED BY schedule_runs_open
     JOIN tasks AS t ON t.id = r.task_id
     WHERE r.schedule_id = s.id AND r.stream = '{{0}}' AND r.open = 1
         AND t.status NOT IN ({_SETTLED}))"""
-# In any order: those that can't be submitted, as there is no room, keep no other back.
+# In any order: those that can't be submitted, as there is no room, keep no other back. What refuses
+# one that is held refuses all of its tenant, so one of them is enough to ask.
 _FREE: Final = f"""
-SELECT s.id FROM schedules AS s WHERE s.waiting > 0 AND NOT s.plan ->> '$.paused'
-    AND ({" OR ".join(f"({_FREE_STREAM.format(stream)})" for stream in Stream)})
-ORDER BY random() LIMIT ?"""
+SELECT id FROM (
+    SELECT s.id, s.held_at, row_number() OVER (
+        PARTITION BY s.tenant, s.held_at IS NULL ORDER BY random()) AS place
+    FROM schedules AS s WHERE s.waiting > 0 AND NOT s.plan ->> '$.paused'
+        AND ({" OR ".join(f"({_FREE_STREAM.format(stream)})" for stream in Stream)})) AS free
+WHERE held_at IS NULL OR place = 1 ORDER BY random() LIMIT ?"""
 _DUE: Final = f"""
 SELECT {writes.COLUMNS} FROM schedules WHERE due_at IS NOT NULL AND due_at <= ?
 ORDER BY due_at LIMIT ?"""

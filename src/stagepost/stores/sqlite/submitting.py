@@ -12,7 +12,6 @@ from stagepost.stores.accepting import (
     is_plain,
     other_content,
     task_of,
-    tenant_full,
 )
 from stagepost.stores.rows import json
 from stagepost.stores.sqlite import changes, reading, unique, uses
@@ -77,7 +76,7 @@ def _each(
             yield Submitted(new.id, Status.QUEUED, tx.now)
         elif _is_bulk(new):
             assert rooms is not None
-            yield tenant_full(rooms.limits[new.tenant])
+            yield rooms.refusal(new)
         else:
             yield _submit_one(tx, new, rooms)
 
@@ -131,7 +130,7 @@ def _submit_one(tx: Transaction, new: NewTask, rooms: Rooms | None) -> Answer:
     if gone is not None:
         return gone
     if rooms is not None and not rooms.admits(new):
-        return tenant_full(rooms.limits[new.tenant])
+        return rooms.refusal(new)
     change = lifecycle.accepted(task_of(new, tx.now), tx.now)
     changes.insert(tx, change, new)
     unique.hold(tx, new)

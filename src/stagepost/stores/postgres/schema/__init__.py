@@ -24,6 +24,7 @@ from stagepost.stores.postgres.schema.history import HISTORY
 from stagepost.stores.postgres.schema.limits import LIMITS
 from stagepost.stores.postgres.schema.mass import MASS
 from stagepost.stores.postgres.schema.retention import RETENTION
+from stagepost.stores.postgres.schema.room import ROOM
 from stagepost.stores.postgres.schema.schedules import SCHEDULES
 from stagepost.stores.postgres.schema.spent import SPENT
 from stagepost.stores.postgres.schema.stones import STONES
@@ -58,6 +59,7 @@ MIGRATIONS: Final = (
     Migration(MASS, oldest=1),
     Migration(STONES, oldest=1),
     Migration(SPENT, oldest=1),
+    Migration(ROOM, oldest=1),
     Migration(CALLS, oldest=1),
 )
 """Script n brings a schema from version n to n + 1. A landed script is never changed."""

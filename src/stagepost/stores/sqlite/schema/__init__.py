@@ -18,6 +18,7 @@ from stagepost.stores.sqlite.schema.history import HISTORY
 from stagepost.stores.sqlite.schema.limits import LIMITS
 from stagepost.stores.sqlite.schema.mass import MASS
 from stagepost.stores.sqlite.schema.retention import RETENTION
+from stagepost.stores.sqlite.schema.room import ROOM
 from stagepost.stores.sqlite.schema.schedules import SCHEDULES
 from stagepost.stores.sqlite.schema.spent import SPENT
 from stagepost.stores.sqlite.schema.stones import STONES
@@ -41,6 +42,7 @@ MIGRATIONS: Final = (
     MASS,
     STONES,
     SPENT,
+    ROOM,
     CALLS,
 )
 """Script n brings a file from version n to n + 1. A landed script is never changed."""
