@@ -130,6 +130,21 @@ def verdict(overlap: Overlap, running: int, waiting: int) -> Verdict:
             return Verdict.CANCEL
 
 
+def without(schedule: Schedule, dropped: Sequence[int], running: int) -> Schedule:
+    """The schedule once a newer live run has taken the place of those planned for `dropped`.
+
+    `running` runs went on then.
+    """
+    if not dropped:
+        return schedule
+    return replace(
+        schedule,
+        waiting=schedule.waiting - len(dropped),
+        skipped_at=max(dropped),
+        skipped_why=why_left_out(schedule, Verdict.CANCEL, running),
+    )
+
+
 def why_left_out(schedule: Schedule, made: Verdict, running: int) -> Skipped:
     """Why the policy leaves out a live instant, while `running` runs of its stream go on.
 

@@ -3,13 +3,14 @@
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import asyncpg
 import pytest
 
 from stagepost.store import Store
 from support.lost_answers import Scene, a_scene
 from support.postgres import Server
 from support.postgres_worlds import PostgresWorlds, folder_of_times
-from support.world import World
+from support.world import World, new_id
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +18,16 @@ def postgres_worlds(postgres_server: Server) -> Iterator[PostgresWorlds]:
     """Stores on the server that no test harms."""
     with folder_of_times() as times:
         yield PostgresWorlds(postgres_server, times)
+
+
+@pytest.fixture
+async def schema(postgres_server: Server) -> AsyncIterator[str]:
+    """The name of a schema that does not exist yet, and is removed after the test."""
+    name = f"own_{new_id().replace('-', '')}"
+    yield name
+    connection = await asyncpg.connect(postgres_server.url)
+    await connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")
+    await connection.close()
 
 
 @pytest.fixture

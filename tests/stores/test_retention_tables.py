@@ -1,6 +1,5 @@
 """Every table that names a task loses its rows with the task, or has a reason to keep them."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import apsw
@@ -56,15 +55,6 @@ def test_of_sqlite() -> None:
 def columns_of(connection: apsw.Connection, table: str) -> set[str]:
     rows = connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
     return {f"{row[0]}" for row in rows}
-
-
-@pytest.fixture
-async def schema(postgres_server: Server) -> AsyncIterator[str]:
-    name = f"tables_{new_id().replace('-', '')}"
-    yield name
-    connection = await asyncpg.connect(postgres_server.url)
-    await connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")
-    await connection.close()
 
 
 def _deaf(_: Committed) -> None:

@@ -1,27 +1,20 @@
 """Quotas and schedules from before batches needed room, and quotas that many processes keep."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
-import asyncpg
-import pytest
-
-from stagepost.bus import Committed
 from stagepost.clock import SystemClock
 from stagepost.errors import TenantFull
 from stagepost.quota import Quota
 from stagepost.records import Scope, Submitted
 from stagepost.store import Store
 from stagepost.stores.postgres import PostgresStore
-from stagepost.stores.postgres import schema as postgres_schema
 from stagepost.stores.postgres.schema.room import ROOM as POSTGRES_ROOM
 from stagepost.stores.schedule_rows import plan_text
 from stagepost.stores.sqlite import SqliteStore
-from stagepost.stores.sqlite import schema as sqlite_schema
-from stagepost.stores.sqlite.folder import DataFolder, open_writer
 from stagepost.stores.sqlite.schema.room import ROOM as SQLITE_ROOM
 from support.families import new_batch, page
+from support.older import deaf, make_older_folder, make_older_schema
 from support.postgres import Server
 from support.postgres_worlds import PostgresWorlds
 from support.schedules import plan
@@ -48,50 +41,16 @@ async def check(store: Store) -> None:
     assert (schedule.plan, schedule.held_at, schedule.held_why) == (plan(), None, None)
 
 
-def deaf(_: Committed) -> None:
-    pass
-
-
-async def test_an_older_folder_is_brought_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    number = sqlite_schema.MIGRATIONS.index(SQLITE_ROOM)
-    with monkeypatch.context() as older:
-        older.setattr(sqlite_schema, "MIGRATIONS", sqlite_schema.MIGRATIONS[:number])
-        older.setattr(sqlite_schema, "VERSION", number)
-        folder = DataFolder(tmp_path)
-        connection = open_writer(folder)
-        connection.execute(script(""))
-        connection.close()
-        folder.release()
+async def test_an_older_folder_is_brought_up(tmp_path: Path) -> None:
+    make_older_folder(tmp_path, SQLITE_ROOM, script(""))
     store = SqliteStore(tmp_path, SystemClock(), deaf)
     await check(store)
     await store.close()
 
 
-@pytest.fixture
-async def schema(postgres_server: Server) -> AsyncIterator[str]:
-    name = f"room_{new_id().replace('-', '')}"
-    yield name
-    connection = await asyncpg.connect(postgres_server.url)
-    await connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")
-    await connection.close()
-
-
-async def test_an_older_schema_is_brought_up(
-    postgres_server: Server, schema: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url = f"{postgres_server.url}?schema={schema}"
-    scripts = [each.script for each in postgres_schema.MIGRATIONS]
-    number = scripts.index(POSTGRES_ROOM)
-    with monkeypatch.context() as older:
-        older.setattr(postgres_schema, "MIGRATIONS", postgres_schema.MIGRATIONS[:number])
-        older.setattr(postgres_schema, "VERSION", number)
-        await (await PostgresStore.open(url, SystemClock(), deaf)).close()
-    connection = await asyncpg.connect(postgres_server.url)
-    await connection.execute(f"SET search_path = {schema}")
-    await connection.execute(script("00000000-0000-0000-0000-000000000000"))
-    await connection.close()
+async def test_an_older_schema_is_brought_up(postgres_server: Server, schema: str) -> None:
+    old = script("00000000-0000-0000-0000-000000000000")
+    url = await make_older_schema(postgres_server.url, schema, POSTGRES_ROOM, old)
     store = await PostgresStore.open(url, SystemClock(), deaf)
     await check(store)
     await store.close()

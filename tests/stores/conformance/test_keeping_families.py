@@ -1,5 +1,7 @@
 """What is pruned, erased and sent back of tasks that have started others, or wait for something."""
 
+import asyncio
+
 import pytest
 
 from stagepost.errors import Conflict, Gone, UploadSwept
@@ -26,11 +28,25 @@ from support.tasks import failed, succeeded
 from support.world import ASKED, DAY, EVERYBODY, World, new_id, new_task, refused
 
 MONTH = 30 * DAY
+_MOMENT = 0.02  # seconds
 
 
 async def prune(world: World, older_than: float = MONTH, limit: int = 100) -> int:
-    """A whole sweep over the tasks."""
+    """Sweeps over the tasks, until one finds nothing more.
+
+    Another loop of the store may have a parent in hand, which is then left for the next.
+    """
+    changed, more = 0, 1
+    while more:
+        await let_wake(world)
+        more = await _sweep(world, older_than, limit)
+        changed += more
+        await asyncio.sleep(_MOMENT)
     await let_wake(world)
+    return changed + await _sweep(world, older_than, limit)
+
+
+async def _sweep(world: World, older_than: float, limit: int) -> int:
     after: str | None = ""
     changed = 0
     while after is not None:

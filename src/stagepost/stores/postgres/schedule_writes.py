@@ -12,6 +12,7 @@ from stagepost.firing import (
     Verdict,
     verdict,
     why_left_out,
+    without,
 )
 from stagepost.records import NewTask, Scope, Submitted
 from stagepost.schedule import (
@@ -204,15 +205,7 @@ async def _cancel_old(
             continue  # it has ended in this moment
     await tx.connection.execute(_OVER, schedule.id, [instant for instant, _ in going_on])
     rows = await tx.connection.fetch(_DROP, schedule.id, Stream.LIVE.value, planned)
-    dropped = [row[0] for row in rows]
-    if not dropped:
-        return schedule
-    return replace(
-        schedule,
-        waiting=schedule.waiting - len(dropped),
-        skipped_at=max(dropped),
-        skipped_why=why_left_out(schedule, Verdict.CANCEL, len(going_on)),
-    )
+    return without(schedule, [row[0] for row in rows], len(going_on))
 
 
 async def _put(

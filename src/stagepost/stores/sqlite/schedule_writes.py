@@ -12,6 +12,7 @@ from stagepost.firing import (
     Verdict,
     verdict,
     why_left_out,
+    without,
 )
 from stagepost.records import NewTask, Scope, Submitted
 from stagepost.schedule import (
@@ -180,14 +181,7 @@ def _cancel_old(
         (schedule.id, Stream.LIVE),
     )
     dropped = tx.column(_DROP, (schedule.id, Stream.LIVE, planned))
-    if not dropped:
-        return schedule
-    return replace(
-        schedule,
-        waiting=schedule.waiting - len(dropped),
-        skipped_at=max(dropped),
-        skipped_why=why_left_out(schedule, Verdict.CANCEL, len(going_on)),
-    )
+    return without(schedule, dropped, len(going_on))
 
 
 def _put(tx: Transaction, schedule: Schedule, stream: Stream, planned: Sequence[int]) -> Schedule:
