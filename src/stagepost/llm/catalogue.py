@@ -8,6 +8,8 @@
     chain = ["main/gpt-large", "backup/claude-large"]
     [limits."main/gpt-large"]
     requests_per_minute = 500
+    [budgets]
+    tenant = "100/month"            # US dollars; see `llm/budgets.py`
 
 A model is named `provider/model`; an alias stands for a chain of them, the first of which is asked
 first.
@@ -21,6 +23,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from stagepost.errors import StagepostError
+from stagepost.llm.budgets import NO_BUDGETS, Budgets
 from stagepost.llm.dialect import Dialect, Structured, dialect_of, structured_by
 from stagepost.llm.places import place_of
 
@@ -127,6 +130,7 @@ class Catalogue(_Table):
     providers: dict[Name, Provider] = {}
     models: dict[Name, Alias] = {}
     limits: dict[ModelName, ModelLimits] = {}
+    budgets: Budgets = NO_BUDGETS
 
     @classmethod
     def read(cls, file: Path) -> Self:
@@ -225,7 +229,7 @@ def _joined(what: str) -> str:
 
 def _keys(place: Sequence[str]) -> list[str]:
     tables: dict[str, type[BaseModel]] = {
-        "providers": Provider, "models": Alias, "limits": ModelLimits,
+        "providers": Provider, "models": Alias, "limits": ModelLimits, "budgets": Budgets,
     }  # fmt: skip
     if len(place) == 1:
         return list(Catalogue.model_fields)
