@@ -17,6 +17,7 @@ from stagepost.limiter import Limiter, Reservation, Verdict
 from stagepost.llm import reserving
 from stagepost.llm.catalogue import Model
 from stagepost.llm.estimate import Estimate, Size, size_of
+from stagepost.llm.hearing import Hearing
 from stagepost.llm.kept import schema_text
 from stagepost.llm.price import Tokens, cost
 from stagepost.llm.provider import ChatRequest, EmbedRequest, Heard, Usage
@@ -73,6 +74,10 @@ class Lending:
             _log.warning("a call waits for its limits: %s", error)
             return Verdict(granted=False, wait=_AWAY, limit=model.name)
         return Lent(reservation, size, need, money) if verdict.granted else verdict
+
+    def hearing(self, model: Model) -> Hearing:
+        """Heeds what the headers of a call's answer tell, as soon as they have come."""
+        return Hearing(lambda heard: self._heed(model, heard))
 
     async def answered(self, model: Model, lent: Lent, usage: Usage, heard: Heard) -> None:
         """A call has an answer: settle with what it used, and heed what was told."""
