@@ -7,7 +7,7 @@ ledger counts what is UNKNOWN, so nothing that a process has sent before it died
 
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Final
 
@@ -15,7 +15,7 @@ from stagepost.clock import Clock
 from stagepost.errors import Retryable
 from stagepost.limit import Calendar, Limit
 from stagepost.limiter import Limiter, Notice
-from stagepost.llm.budgets import Budgets
+from stagepost.llm.budgets import Amount, Budgets, periodic
 from stagepost.llm.purses import Purse, Spender, of_tenant, of_type, of_user, purses
 from stagepost.records import Scope
 from stagepost.spending import Group, UsageQuery
@@ -25,6 +25,7 @@ _log = logging.getLogger("stagepost.llm")
 
 _MOST_KNOWN: Final = 10_000
 """Budgets of which it is remembered here that the limiter knows what was spent."""
+_FRESH: Final = 1.0  # seconds for which what was read of the store holds
 _DAY: Final = 86_400_000  # ms
 _APART: Final = 3_000
 """ms that this clock and the limiter's may differ: so near to its turn nothing is told of a period,
@@ -40,6 +41,8 @@ class Budgeting:
         self._budgets = budgets
         self._clock = clock
         self._known: OrderedDict[str, None] = OrderedDict()
+        self._own: Mapping[str, Sequence[Amount]] = {}
+        self._read_at: float | None = None
 
     async def limits(self, spender: Spender, claim: str) -> Sequence[Limit]:
         """The budgets that a call takes from, once the limiter knows what was spent of them.
@@ -47,7 +50,7 @@ class Budgeting:
         `claim` is that of the task: of its own budget the ledger is asked in each, since another
         worker may have forgotten it meanwhile.
         """
-        found = purses(self._budgets, spender)
+        found = purses(self._budgets, spender, await self._tenants())
         for purse in found:
             await self._know(purse, claim if purse.task is not None else "")
         return [purse.limit for purse in found]
@@ -70,18 +73,28 @@ class Budgeting:
         of each kind.
         """
         found: list[Purse] = []
+        own = await self._tenants()
         for spent in await self._spenders(scope, ("tenant", "user"), limit):
             if spent[0] is not None and spent[1] is not None:
                 found += of_user(self._budgets, spent[0], spent[1])
         if scope.user is None:
             for tenant, _, _ in await self._spenders(scope, ("tenant",), limit):
-                found += () if tenant is None else of_tenant(self._budgets, tenant)
+                found += () if tenant is None else of_tenant(self._budgets, tenant, own)
         if scope.tenant is None:
             for _, _, type_ in await self._spenders(scope, ("type",), limit):
                 found += () if type_ is None else of_type(self._budgets, type_)
         for purse in found:
             await self._know(purse, "")
         return sorted(found, key=lambda purse: purse.limit.name)
+
+    async def _tenants(self) -> Mapping[str, Sequence[Amount]]:
+        """What was set for tenants through the API, at most a second old."""
+        now = self._clock.monotonic()
+        if self._read_at is None or now - self._read_at >= _FRESH:
+            found = await self._store.budgets.all()
+            self._own = {each.tenant: periodic(each.amounts) for each in found}
+            self._read_at = now
+        return self._own
 
     async def _spenders(
         self, scope: Scope, by: tuple[Group, ...], limit: int

@@ -20,6 +20,7 @@ from stagepost.web.answers import Operation
 from stagepost.web.artifacts import ArtifactRoutes
 from stagepost.web.auth import Door
 from stagepost.web.batches import BatchRoutes
+from stagepost.web.budgets import BudgetRoutes
 from stagepost.web.calls import CallRoutes
 from stagepost.web.cancels import CancelRoutes
 from stagepost.web.dead_letters import DeadLetterRoutes
@@ -88,6 +89,7 @@ def create_app(parts: Parts) -> Envelope:
         ScheduleRoutes(parts, reader),
         RuleRoutes(parts),
         KeyRoutes(parts, keyring),
+        BudgetRoutes(parts),
         QuotaRoutes(parts),
         HealthRoutes(parts, metrics),
         docs,
