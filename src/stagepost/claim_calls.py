@@ -27,6 +27,7 @@ from stagepost.llm.provider import CallRefused
 from stagepost.llm.purses import Spender
 from stagepost.llm.refusal import Refusal
 from stagepost.llm.request_hash import request_hash
+from stagepost.llm.reserving import tenants_share
 from stagepost.records import Claimed
 from stagepost.sending import FIRST_CLAIM, Asked, Keeper, Sending, replayed
 from stagepost.store import Store
@@ -172,11 +173,15 @@ class ClaimCalls:
         name = (place_in_line(self._claim.task_id, mark), self._claim.lease_id)
         clock, request = self._asking.clock, asked.wanted.request
         began = clock.monotonic()
-        more = await self._budgets()
+        more = [*self._share(model), *await self._budgets()]
         patience = max(0.0, until - clock.monotonic())
         lent = await self._asking.lending.reserve(model, request, name, patience, more)
         self._watch.limits(key, model, began, lent)
         return lent
+
+    def _share(self, model: Model) -> Sequence[Limit]:
+        share = model.limits.tenant_share
+        return [] if share is None else [tenants_share(model, self._claim.tenant, share)]
 
     async def _budgets(self) -> Sequence[Limit]:
         budgeting = self._asking.budgeting
