@@ -50,6 +50,8 @@ class ClaimCalls:
         self._asking = asking
         self._hold = hold
         self._courses: dict[CallKey, Course] = {}
+        self.any = False
+        """True once the handler has asked for a call, whether it was sent or remembered."""
         self._known: Mapping[CallKey, Answered] | None = None
         self._watch = ClaimWatch(claim, asking)
         self._spender = Spender(claim.tenant, claim.user, claim.type, claim.task_id)
@@ -67,6 +69,7 @@ class ClaimCalls:
 
     async def call(self, wanted: WantedCall, keeper: Keeper) -> GotCall | CallWait:
         """The answer, or how long it will take. Raises CallFailed."""
+        self.any = True
         key = CallKey(wanted.path, request_hash(wanted.request), wanted.n)
         found = (await self._memo()).get(key)
         told: GotCall | CallWait

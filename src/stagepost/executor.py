@@ -115,6 +115,8 @@ class Executor:
                     await calls.over()
                 if type(outcome) is Succeeded:
                     self._learner.saw(running.claim, running.began_at, time.monotonic())
+                    if calls is not None and calls.any:
+                        await self._learner.paid(running.claim)
         finally:
             if calls is not None:
                 calls.close()

@@ -66,6 +66,18 @@ class Budgeting:
             # Its book stays behind, and harms nobody.
             _log.warning("a task's budget can't be forgotten: %s", error)
 
+    async def room(self, spender: Spender) -> Sequence[tuple[Purse, int]]:
+        """The budgets of a new task, and what is left of each in millionths of a US dollar."""
+        found = purses(self._budgets, spender, await self._tenants())
+        for purse in found:
+            if purse.task is None:
+                await self._know(purse, "")
+        states = await self._limiter.state([purse.limit for purse in found])
+        return [
+            (purse, (purse.limit.units or 0) - state.used)
+            for purse, state in zip(found, states, strict=True)
+        ]
+
     async def in_use(self, scope: Scope, limit: int) -> Sequence[Purse]:
         """Those of whoever has spent something this month, that a scope may see; by their names.
 

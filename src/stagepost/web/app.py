@@ -52,6 +52,7 @@ from stagepost.web.submit import Submit
 from stagepost.web.tasks import TaskRoutes
 from stagepost.web.uploads import UploadRoutes
 from stagepost.web.usage import UsageRoutes
+from stagepost.web.what_if import WhatIfRoutes
 
 
 def create_app(parts: Parts) -> Envelope:
@@ -86,6 +87,7 @@ def create_app(parts: Parts) -> Envelope:
         LaneRoutes(parts),
         SharedLimitRoutes(parts),
         UsageRoutes(parts),
+        WhatIfRoutes(parts, reader),
         ScheduleRoutes(parts, reader),
         RuleRoutes(parts),
         KeyRoutes(parts, keyring),

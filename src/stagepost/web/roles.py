@@ -71,6 +71,7 @@ ROLES: Final[Mapping[tuple[str, str], Role | None]] = {
     ("POST", "/api/v1/lanes/{lane}/pause"): Role.OPERATE,
     ("POST", "/api/v1/lanes/{lane}/resume"): Role.OPERATE,
     ("GET", "/api/v1/types"): Role.READ,
+    ("GET", "/api/v1/types/{type}/estimate"): Role.READ,
     ("PUT", "/api/v1/types/{type}"): Role.OPERATE,
     ("POST", "/api/v1/types/{type}/pause"): Role.OPERATE,
     ("POST", "/api/v1/types/{type}/resume"): Role.OPERATE,

@@ -23,7 +23,6 @@ from stagepost.limit import (
 )
 from stagepost.limiter import LimitState
 from stagepost.limiting import Rule
-from stagepost.llm.budgeting import Budgeting
 from stagepost.llm.purses import Purse
 from stagepost.web import service_shapes, shapes
 from stagepost.web.answers import (
@@ -64,10 +63,7 @@ class SharedLimitRoutes:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._limiting = parts.limiting
-        self._budgeting: Budgeting | None = None
-        if parts.models is not None:
-            limiter, budgets = parts.limiting.limiter, parts.models.budgets
-            self._budgeting = Budgeting(limiter, parts.store, budgets, parts.clock)
+        self._budgeting = parts.budgeting()
 
     def operations(self) -> Sequence[Operation]:
         """The routes."""
