@@ -1,5 +1,6 @@
 """`ctx.llm` in a running engine, against a provider whose own ledger is the judge."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +12,9 @@ from pydantic import BaseModel
 from engine_kit.engine import ALL, finished, lines, note, reached, running
 from stagepost import App, Context, Retry
 from stagepost.calls import Call, CallState
-from stagepost.simulated import SimulatedProvider, Simulation, Step, serve
+from stagepost.llm.reserving import limits_of
+from stagepost.llm.told import What
+from stagepost.simulated import Lending, SimulatedProvider, Simulation, Step, Timing, serve
 from stagepost.task import Status, Task
 from stagepost.wiring import Engine
 
@@ -187,6 +190,24 @@ async def test_text_comes_as_it_is_written(tmp_path: Path) -> None:
         (call,) = await calls(engine, task)
         assert text
         assert call.first_token is not None
+
+
+async def test_what_headers_tell_holds_while_the_answer_is_on_its_way(tmp_path: Path) -> None:
+    slow = Timing(token=0.15, sigma=0.0)  # a stream of about 9 s
+    lending = Lending(requests=50)
+    async with asking(tmp_path, timing=slow, lending=lending) as (engine, _):
+        assert engine.models is not None
+        limit = limits_of(engine.models.model("main/sim-large"))[What.REQUESTS]
+        sent = await engine.client.submit("tell", "Hello")
+        for _ in range(1_000):
+            (state,) = await engine.limiting.limiter.state([limit])
+            if state.most == 50:
+                break
+            await asyncio.sleep(0.01)
+        assert state.most == 50
+        task = await reached(engine, sent.task_id, Status.RUNNING)
+        assert [call.state for call in await calls(engine, task)] == [CallState.INTENT]
+        assert (await finished(engine, task.id)).task.status is Status.COMPLETED
 
 
 async def test_a_refusal_is_waited_out_and_spends_no_attempt(tmp_path: Path) -> None:

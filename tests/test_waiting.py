@@ -6,6 +6,8 @@ import orjson
 import pytest
 
 from stagepost.waiting import (
+    ENDLESS,
+    BudgetTurns,
     Condition,
     LimitFree,
     SignalSent,
@@ -15,6 +17,7 @@ from stagepost.waiting import (
     milliseconds,
     nearest,
     packed,
+    shown_until,
     unpacked,
 )
 
@@ -24,6 +27,7 @@ EVERY: list[Condition] = [
     SignalSent("go", "wait_for go", NOW + 9),
     SignalSent("stop", "a/wait_for stop#2"),
     LimitFree("model", 0.0, NOW + 7),
+    BudgetTurns("budget:task/1:ever", 0.0, NOW + 8, None),
 ]
 
 
@@ -60,3 +64,14 @@ def test_people_see_what_ends_first() -> None:
 )
 def test_a_delay_in_milliseconds(seconds: float, found: int) -> None:
     assert milliseconds(seconds) == found
+
+
+def test_a_budget_is_looked_at_before_it_turns() -> None:
+    hour = 3_600_000
+    (soon,) = begun([BudgetTurns("day", 60.0)], NOW)
+    assert (ends_at([soon]), shown_until(soon)) == (NOW + 60_000, NOW + 60_000)
+    (late,) = begun([BudgetTurns("month", 86_400.0)], NOW)
+    assert (ends_at([late]), shown_until(late)) == (NOW + hour, NOW + 24 * hour)
+    (never,) = begun([BudgetTurns("task", ENDLESS)], NOW)
+    assert (ends_at([never]), shown_until(never)) == (NOW + hour, None)
+    assert unpacked(packed([never])) == (never,)

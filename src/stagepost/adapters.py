@@ -17,6 +17,7 @@ from stagepost.limiter import Limiter
 from stagepost.limiters.memory import MemoryLimiter
 from stagepost.limiters.postgres import PostgresLimiter
 from stagepost.llm.asking import Asking
+from stagepost.llm.budgeting import Budgeting
 from stagepost.llm.catalogue import BadCatalogue, Catalogue, find_catalogue
 from stagepost.llm.lending import Lending
 from stagepost.masking import masked
@@ -132,6 +133,11 @@ def models(settings: Settings) -> Catalogue | None:
         raise StoreRefused(str(error)) from error
 
 
-def asking(catalogue: Catalogue | None, limiter: Limiter, clock: Clock) -> Asking | None:
-    """Who asks these models."""
-    return None if catalogue is None else Asking(catalogue, provider_for, Lending(limiter), clock)
+def asking(
+    catalogue: Catalogue | None, limiter: Limiter, store: Store, clock: Clock
+) -> Asking | None:
+    """Who asks these models, within the limits and budgets that the store's ledger bears out."""
+    if catalogue is None:
+        return None
+    budgeting = Budgeting(limiter, store, catalogue.budgets, clock)
+    return Asking(catalogue, provider_for, Lending(limiter), clock, budgeting)

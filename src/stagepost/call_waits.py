@@ -1,5 +1,6 @@
 """What a call that can't be made now means to its handler: a wait, or a failure. Pure."""
 
+import math
 from typing import Final
 
 from stagepost.errors import CallFailed
@@ -9,6 +10,7 @@ from stagepost.limiter import Verdict
 from stagepost.llm.course import Course
 from stagepost.llm.refusal import Refusal
 from stagepost.llm.reserving import is_budget
+from stagepost.waiting import ENDLESS
 
 SHORTEST: Final = 0.1
 """Seconds of a wait without a worker."""
@@ -25,13 +27,14 @@ def later(seconds: float, refusal: Refusal, course: Course, *, patient: bool) ->
 def limited(verdict: Verdict, *, patient: bool) -> CallWait:
     """The wait for a limit. Raises CallFailed where the handler is not patient."""
     budget = is_budget(verdict.limit)
+    wait = max(verdict.wait, SHORTEST) if math.isfinite(verdict.wait) else ENDLESS
     if not patient:
         raise CallFailed(
             f"The limit {verdict.limit} is used up.",
             kind=FailureKind.BUDGET if budget else FailureKind.RATE_LIMIT,
-            retry_after=verdict.wait,
+            retry_after=wait,
         )
-    return CallWait(max(verdict.wait, SHORTEST), verdict.limit)
+    return CallWait(wait, verdict.limit)
 
 
 def failed(refusal: Refusal, retry_after: float | None = None) -> CallFailed:

@@ -16,6 +16,7 @@ from stagepost.errors import CallFailed
 from stagepost.failure import FailureKind
 from stagepost.insisting import insist
 from stagepost.journal import CallWait, GotCall, WantedCall
+from stagepost.limit import Limit
 from stagepost.limiter import Verdict
 from stagepost.limiting import place_in_line
 from stagepost.llm.asking import Asking, Flying
@@ -23,8 +24,10 @@ from stagepost.llm.catalogue import Model, UnknownModel
 from stagepost.llm.course import ELSEWHERE, Ask, Course, GiveUp, Wait
 from stagepost.llm.lending import Lent
 from stagepost.llm.provider import CallRefused
+from stagepost.llm.purses import Spender
 from stagepost.llm.refusal import Refusal
 from stagepost.llm.request_hash import request_hash
+from stagepost.llm.reserving import tenants_share
 from stagepost.records import Claimed
 from stagepost.sending import FIRST_CLAIM, Asked, Keeper, Sending, replayed
 from stagepost.store import Store
@@ -47,8 +50,11 @@ class ClaimCalls:
         self._asking = asking
         self._hold = hold
         self._courses: dict[CallKey, Course] = {}
+        self.any = False
+        """True once the handler has asked for a call, whether it was sent or remembered."""
         self._known: Mapping[CallKey, Answered] | None = None
         self._watch = ClaimWatch(claim, asking)
+        self._spender = Spender(claim.tenant, claim.user, claim.type, claim.task_id)
         self._sending = Sending(claim, store, asking, self._watch)
 
     @property
@@ -63,6 +69,7 @@ class ClaimCalls:
 
     async def call(self, wanted: WantedCall, keeper: Keeper) -> GotCall | CallWait:
         """The answer, or how long it will take. Raises CallFailed."""
+        self.any = True
         key = CallKey(wanted.path, request_hash(wanted.request), wanted.n)
         found = (await self._memo()).get(key)
         told: GotCall | CallWait
@@ -101,6 +108,11 @@ class ClaimCalls:
         """An accepted answer can't be used after all."""
         self._watch.rejected(call_id)
         await insist(lambda: self._store.calls.reject(self._claim.task_id, call_id, why))
+
+    async def over(self) -> None:
+        """The task is over, and has no budget any more."""
+        if self._asking.budgeting is not None:
+            await self._asking.budgeting.over(self._spender)
 
     async def landing(self) -> None:
         """Return once nothing that this claim has sent is on its way any more."""
@@ -164,9 +176,21 @@ class ClaimCalls:
         name = (place_in_line(self._claim.task_id, mark), self._claim.lease_id)
         clock, request = self._asking.clock, asked.wanted.request
         began = clock.monotonic()
-        lent = await self._asking.lending.reserve(model, request, name, max(0.0, until - began))
+        more = [*self._share(model), *await self._budgets()]
+        patience = max(0.0, until - clock.monotonic())
+        lent = await self._asking.lending.reserve(model, request, name, patience, more)
         self._watch.limits(key, model, began, lent)
         return lent
+
+    def _share(self, model: Model) -> Sequence[Limit]:
+        share = model.limits.tenant_share
+        return [] if share is None else [tenants_share(model, self._claim.tenant, share)]
+
+    async def _budgets(self) -> Sequence[Limit]:
+        budgeting = self._asking.budgeting
+        if budgeting is None:
+            return ()
+        return await insist(lambda: budgeting.limits(self._spender, self._claim.lease_id))
 
     async def _memo(self) -> Mapping[CallKey, Answered]:
         """The answers of earlier claims; this one's own are never asked for twice."""

@@ -35,7 +35,7 @@ from stagepost.running import RUNNING, Running, Why, failed, outcome_of
 from stagepost.store import Store
 from stagepost.task_type import TaskType
 from stagepost.threads import Threads
-from stagepost.waiting import Condition, LimitFree
+from stagepost.waiting import BudgetTurns, Condition, LimitFree
 
 _log = logging.getLogger("stagepost.executor")
 
@@ -110,9 +110,13 @@ class Executor:
             if calls is not None and _comes_back(outcome):
                 outcome = await _landed(running, calls, outcome)
             if outcome is not None and not running.abandoned:
-                await self._settle(running.claim, journal, outcome)
+                settled = await self._settle(running.claim, journal, outcome)
+                if settled and calls is not None and not _comes_back(outcome):
+                    await calls.over()
                 if type(outcome) is Succeeded:
                     self._learner.saw(running.claim, running.began_at, time.monotonic())
+                    if calls is not None and calls.any:
+                        await self._learner.paid(running.claim)
         finally:
             if calls is not None:
                 calls.close()
@@ -217,7 +221,8 @@ class Executor:
             _log.error("task %s failed", claim.task_id, exc_info=error, extra=_marks(claim))
         return reaction(claim, task_type, failure)
 
-    async def _settle(self, claim: Claimed, journal: ClaimJournal, outcome: Outcome) -> None:
+    async def _settle(self, claim: Claimed, journal: ClaimJournal, outcome: Outcome) -> bool:
+        """Whether it is settled as it should be."""
         note = None if journal.close_now() else await journal.close()
         lease = journal.lease
         try:
@@ -231,6 +236,9 @@ class Executor:
             # Left as it is, it would run for ever: nobody takes the claim from a living worker.
             _log.critical("the end of a task can't be kept", exc_info=error, extra=_marks(claim))
             await self._refuse(claim)
+        else:
+            return True
+        return False
 
     async def _refuse(self, claim: Claimed) -> None:
         failure = Failure(FailureKind.BUG, "The task's result can't be kept.")
@@ -278,7 +286,8 @@ def reaction(claim: Claimed, task_type: TaskType, failure: Failure) -> Outcome:
             return failed(claim, failure, task_type.retry, spread)
         case Then.PARK:
             delay = park_delay(claim.waits, failure.retry_after, spread)
-            return Waiting((LimitFree(failure.message[:200], delay),))
+            kind = BudgetTurns if failure.kind is FailureKind.BUDGET else LimitFree
+            return Waiting((kind(failure.message[:200], delay),))
         case Then.DEAD_LETTER:
             return Failed(failure, None)
 

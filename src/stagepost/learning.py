@@ -1,4 +1,4 @@
-"""Learns how long tasks take, from those that this process completes."""
+"""Learns how long tasks take, and what they cost, from those that this process completes."""
 
 import asyncio
 import logging
@@ -6,14 +6,15 @@ from typing import Final
 
 from stagepost.clock import Clock
 from stagepost.errors import Retryable
-from stagepost.estimates import of_lane, size_class
-from stagepost.records import Claimed
+from stagepost.estimates import of_cost, of_lane, of_tokens, size_class
+from stagepost.records import Claimed, Scope
 from stagepost.store import Store
 
 _log = logging.getLogger("stagepost.learning")
 
 _EVERY: Final = 5.0  # seconds between two writes
 _MOST: Final = 16  # times of one type and size class in one write: more would tell little more
+_LARGEST: Final = 2**53  # no sum that is kept is larger
 _PAUSE: Final = 0.01  # seconds after one time of a type in which no other one is looked at
 _GOODBYE: Final = 2.0  # seconds
 
@@ -40,6 +41,19 @@ class Learner:
         size = size_class(claim.upload_bytes + len(claim.input))
         self._note((claim.type, size), claim.age + ran)
         self._note((of_lane(claim.lane), 0), ran)
+
+    async def paid(self, claim: Claimed) -> None:
+        """A task that has called models was completed: what it has taken of them in all."""
+        size = size_class(claim.upload_bytes + len(claim.input))
+        if len(self._fresh.get((of_cost(claim.type), size), ())) >= _MOST:
+            return
+        try:
+            spent = await self._store.calls.spent(claim.task_id, Scope(claim.tenant))
+        except Retryable as error:
+            _log.info("what a task has cost was not kept: %s", error)
+            return
+        self._note((of_cost(claim.type), size), min(spent.cost, _LARGEST))
+        self._note((of_tokens(claim.type), size), min(spent.input + spent.output, _LARGEST))
 
     def _note(self, place: tuple[str, int], took: int) -> None:
         seen = self._fresh.setdefault(place, [])

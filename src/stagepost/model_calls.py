@@ -30,10 +30,11 @@ from stagepost.llm.provider import (
     ToolUse,
 )
 from stagepost.llm.request_hash import request_hash
+from stagepost.llm.reserving import is_budget
 from stagepost.llm.structured import MOST_REPAIRS, Unfit, form_of, read_answer, repaired
 from stagepost.retry import seconds
 from stagepost.scope import CURRENT
-from stagepost.waiting import LimitFree
+from stagepost.waiting import BudgetTurns, LimitFree
 
 Model = TypeVar("Model", bound=BaseModel)
 Value = TypeVar("Value")
@@ -210,7 +211,8 @@ class ModelCalls:
             told = await self._told(wanted, scope.flight)
             if not isinstance(told, CallWait):
                 return told
-            condition = LimitFree(told.why, told.seconds)
+            kind = BudgetTurns if is_budget(told.why) else LimitFree
+            condition = kind(told.why, told.seconds)
             async with BranchWait(self._gate, condition, scope.flight) as branch:
                 await branch.rest(min(_RESTS, told.seconds))
 

@@ -1,9 +1,30 @@
 """What a tenant may have at once. Pure data."""
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 MOST: Final = 10_000
 """Tenants with quotas of their own."""
+
+
+MOST_BUDGETS: Final = 1_000
+"""Tenants with budgets of their own, beside those of models.toml."""
+
+
+class OwnBudgets(NamedTuple):
+    """What a tenant may spend on models, such as `20/day`, in US dollars; none: any sum."""
+
+    tenant: str
+    amounts: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The amounts as they are kept."""
+        return " ".join(self.amounts)
+
+    @classmethod
+    def kept(cls, tenant: str, text: str) -> Self:
+        """And back."""
+        return cls(tenant, tuple(text.split()))
 
 
 class Quota(NamedTuple):

@@ -18,6 +18,7 @@ from stagepost.journal import GotCall, WantedCall
 from stagepost.llm import entries
 from stagepost.llm.asking import Asking
 from stagepost.llm.catalogue import Model
+from stagepost.llm.hearing import Hearing
 from stagepost.llm.kept import kept_answer, kept_request, read_answer, whole_text
 from stagepost.llm.lending import Lent
 from stagepost.llm.provider import (
@@ -85,6 +86,7 @@ class Sending:
     ) -> GotCall | Refusal:
         """Send it under what was lent for it; returns once its end is in the ledger."""
         lending = self._asking.lending
+        hearing = lending.hearing(model)
         sent = False
         try:
             if (late := await self._late(asked)) is not None:
@@ -95,22 +97,24 @@ class Sending:
             sent, began = True, self._asking.clock.monotonic()
             self._watch.sent(model)
             with asked.span.attempt(model, call.id) as attempt:
-                came = await self._answer(model, provider, asked, began)
+                came = await self._answer(model, provider, asked, hearing, began)
                 attempt.answered(*came)
             came = came._replace(answer=whole_text(came.answer))
         except CallRefused as error:
             self._asking.refused(model, error)
             # Written first: a limiter that is away must not keep it.
             await self._end(call, await self._refused(model, error, asked.keeper, began))
-            await lending.refused(model, lent, error.refusal, error.heard)
+            await lending.refused(model, lent, error.refusal, await hearing.rest(error.heard))
             return error.refusal
         except BaseException:
+            await hearing.over()
             await (lending.dropped(lent) if sent else lending.unused(model, lent))
             raise
         self._asking.answered(model)
         await self._end(call, await self._accepted(model, came, asked.keeper, began))
         self.progressed = True
-        await lending.answered(model, lent, came.answer.usage, came.answer.heard)
+        heard = await hearing.rest(came.answer.heard)
+        await lending.answered(model, lent, came.answer.usage, heard)
         return GotCall(call.id, model.name, came.answer)
 
     async def _late(self, asked: Asked) -> GotCall | None:
@@ -121,17 +125,20 @@ class Sending:
         found = await insist(lambda: self._store.calls.memo(task_id, key))
         return None if found is None else await replayed(found, asked.keeper)
 
-    async def _answer(self, model: Model, provider: Provider, asked: Asked, began: float) -> _Came:
-        wanted = asked.wanted
+    async def _answer(
+        self, model: Model, provider: Provider, asked: Asked, hearing: Hearing, began: float
+    ) -> _Came:
+        wanted, hear = asked.wanted, hearing.hear
         if isinstance(wanted.request, EmbedRequest):
             texts = replace(wanted.request, model=model.asked_as)
-            return _Came(await provider.embed(texts, timeouts=wanted.timeouts))
+            return _Came(await provider.embed(texts, timeouts=wanted.timeouts, hear=hear))
         chat = replace(wanted.request, model=model.asked_as)
         if not wanted.emit:
-            return _Came(await provider.chat(chat, timeouts=wanted.timeouts))
+            return _Came(await provider.chat(chat, timeouts=wanted.timeouts, hear=hear))
         first: int | None = None
         heard = True
-        async with aclosing(provider.stream(chat, timeouts=wanted.timeouts)) as pieces:
+        stream = provider.stream(chat, timeouts=wanted.timeouts, hear=hear)
+        async with aclosing(stream) as pieces:
             async for piece in pieces:
                 if not isinstance(piece, Chunk):
                     return _Came(piece, first)

@@ -47,6 +47,21 @@ class LimitFree:
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetTurns:
+    """A budget is used up for the next `delay` seconds, which count from the settlement.
+
+    `turns` is the instant at which it is whole again, or None if it never is by itself. Whoever has
+    set it may raise it before, so the wait ends `until` then at the latest, and may begin again.
+    """
+
+    kind: ClassVar[str] = "budget"
+    name: str
+    delay: float
+    until: int | None = None
+    turns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ChildrenOver:
     """All children of the batch at `path` settle; with `stop`, or one of them fails."""
 
@@ -57,14 +72,22 @@ class ChildrenOver:
     until: int | None = None
 
 
-Condition = TimeComes | SignalSent | LimitFree | ChildrenOver
+Condition = TimeComes | SignalSent | LimitFree | BudgetTurns | ChildrenOver
+
+_TIMED: Final = TimeComes | LimitFree | BudgetTurns
 
 _KINDS: Final[dict[str, type[Condition]]] = {
-    kind.kind: kind for kind in (TimeComes, SignalSent, LimitFree, ChildrenOver)
+    kind.kind: kind for kind in (TimeComes, SignalSent, LimitFree, BudgetTurns, ChildrenOver)
 }
 
 _LONGEST: Final = 10 * 365 * 86_400_000
 """Milliseconds; a longer delay is an endless one."""
+
+ENDLESS: Final = _LONGEST / 1000
+"""The same in seconds, for a wait that no time ends."""
+
+_LOOK: Final = 3_600_000
+"""Milliseconds between two looks at a budget that has not turned."""
 
 
 def milliseconds(seconds: float) -> int:
@@ -78,10 +101,15 @@ def milliseconds(seconds: float) -> int:
 def begun(conditions: Iterable[Condition], now: int) -> tuple[Condition, ...]:
     """The conditions of a wait that begins now; of those that only pass with time, the first."""
     fixed = [_fixed(condition, now) for condition in conditions]
-    timed = [condition for condition in fixed if isinstance(condition, TimeComes | LimitFree)]
+    timed = [condition for condition in fixed if isinstance(condition, _TIMED)]
     first = sorted(timed, key=lambda condition: condition.until or now)[:1]
     others = [condition for condition in fixed if condition not in timed]
     return (*first, *others)
+
+
+def shown_until(condition: Condition) -> int | None:
+    """The instant that people are told a wait lasts to, if there is one."""
+    return condition.turns if isinstance(condition, BudgetTurns) else condition.until
 
 
 def nearest(conditions: Sequence[Condition]) -> Condition:
@@ -109,5 +137,9 @@ def _fixed(condition: Condition, now: int) -> Condition:
     match condition:
         case LimitFree(delay=delay, until=None):
             return replace(condition, delay=0.0, until=now + milliseconds(delay))
+        case BudgetTurns(delay=delay, until=None):
+            length = milliseconds(delay)
+            turns = None if length >= _LONGEST else now + length
+            return replace(condition, delay=0.0, until=now + min(length, _LOOK), turns=turns)
         case _:
             return condition

@@ -170,7 +170,7 @@ async def _opened(
     )
     learner = Learner(store, clock)
     models = None if set(parts) == {Part.MAINTENANCE} else adapters.models(settings)
-    asking = adapters.asking(models, limiter, clock) if Part.WORKER in parts else None
+    asking = adapters.asking(models, limiter, store, clock) if Part.WORKER in parts else None
     executor = Executor(app, store, blobs, bus, learner, settings.lanes, limiting, asking)
     worker = Worker(app, store, bus, executor, _worker_options(settings))
     return Engine(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from stagepost.cli import (
+    budgets,
     doctor,
     erase,
     init,
@@ -72,6 +73,7 @@ app.command()(server.workers)
 app.add_typer(limits_app, name="limits")
 app.add_typer(schedules_app, name="schedules")
 app.command()(quotas.quotas)
+app.command()(budgets.budgets)
 app.command(name="usage")(usage.show_usage)
 app.add_typer(keys_app, name="keys")
 app.command()(doctor.doctor)

@@ -14,7 +14,7 @@ from stagepost.limit import DEFAULT_WINDOW, Limit
 from stagepost.remote import Remote
 
 if TYPE_CHECKING:
-    from stagepost.web.fleet_schemas import ModelLimit, SharedLimit
+    from stagepost.web.fleet_schemas import BudgetLimit, ModelLimit, SharedLimit
 
 limits_app = typer.Typer(help="Show the limits that handlers share, set one, or take one away.")
 
@@ -33,7 +33,7 @@ def limits(context: typer.Context, url: Url = None, as_json: Json = False) -> No
     if context.invoked_subcommand is not None:
         return
 
-    async def work(remote: Remote) -> "list[SharedLimit | ModelLimit]":
+    async def work(remote: Remote) -> "list[SharedLimit | ModelLimit | BudgetLimit]":
         return [limit async for limit in remote.fleet.limits()]
 
     found = ask(url, work)
@@ -96,7 +96,11 @@ def remove(name: Name, url: Url = None, as_json: Json = False) -> None:
         console().print(f"limit {name} is removed", soft_wrap=True)
 
 
-def _row(limit: "SharedLimit | ModelLimit") -> Sequence[object]:
+def _row(limit: "SharedLimit | ModelLimit | BudgetLimit") -> Sequence[object]:
+    if limit["source"] == "budgets":
+        allows = f"${limit['dollars']:,.2f} a {limit['period']}"
+        spent = f"${limit['spent']:,.2f}"
+        return limit["name"], allows, spent, "", limit["waiting"], "budgets", ""
     held = limit["held"] if limit["atOnce"] is not None else ""
     if limit["source"] == "models":
         used, allows, now = limit["used"], _lent(limit), _now(limit)

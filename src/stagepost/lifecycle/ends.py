@@ -8,7 +8,16 @@ from stagepost.lifecycle.change import Change, bury, end, next_due, released, to
 from stagepost.outcome import Cancelled, Drained, Failed, Outcome, Succeeded, Waiting
 from stagepost.retry import LOST_CLAIMS_LIMIT
 from stagepost.task import Status, Task, Wait
-from stagepost.waiting import Condition, LimitFree, begun, ends_at, milliseconds, nearest
+from stagepost.waiting import (
+    BudgetTurns,
+    Condition,
+    LimitFree,
+    begun,
+    ends_at,
+    milliseconds,
+    nearest,
+    shown_until,
+)
 
 
 def settled(task: Task, outcome: Outcome, now: int, *, happened: bool = False) -> Change:
@@ -59,7 +68,7 @@ def _complete(task: Task, now: int) -> Change:
 def _park(task: Task, conditions: tuple[Condition, ...], now: int) -> Change:
     conditions = begun(conditions, now)
     shown = nearest(conditions)
-    wait = Wait(shown.kind, shown.name, shown.until)
+    wait = Wait(shown.kind, shown.name, shown_until(shown))
     ends = [ends_at(conditions), task.deadline if task.hard_deadline else None]
     parked = released(task).to(
         Status.WAITING,
@@ -68,7 +77,7 @@ def _park(task: Task, conditions: tuple[Condition, ...], now: int) -> Change:
         waiting_since=now,
         due_at=min((instant for instant in ends if instant is not None), default=None),
         # Only waits in a row for somebody else's limit make the next one longer.
-        waits=task.waits + any(isinstance(each, LimitFree) for each in conditions),
+        waits=task.waits + any(isinstance(each, LimitFree | BudgetTurns) for each in conditions),
         lost_claims=0,
     )
     return with_facts(parked, WaitStarted(wait))

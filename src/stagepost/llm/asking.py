@@ -17,6 +17,7 @@ from stagepost.clock import Clock
 from stagepost.failure import FailureKind
 from stagepost.llm import catalogue
 from stagepost.llm.breaker import Breaker, State
+from stagepost.llm.budgeting import Budgeting
 from stagepost.llm.catalogue import Catalogue, Model
 from stagepost.llm.course import Closed, Course
 from stagepost.llm.lending import Lending
@@ -43,7 +44,7 @@ class Flying(NamedTuple):
 
 
 class Asking:
-    """Belongs to the handlers' event loop."""
+    """Belongs to the handlers' event loop. Without `budgeting` nobody has a budget."""
 
     def __init__(
         self,
@@ -51,8 +52,10 @@ class Asking:
         provider_for: Callable[[catalogue.Provider], Provider],
         lending: Lending,
         clock: Clock,
+        budgeting: Budgeting | None = None,
     ) -> None:
         self.models = models
+        self.budgeting = budgeting
         self.lending = lending
         self.clock = clock
         self.watchers = Watchers()

@@ -8,6 +8,8 @@
     chain = ["main/gpt-large", "backup/claude-large"]
     [limits."main/gpt-large"]
     requests_per_minute = 500
+    [budgets]
+    tenant = "100/month"            # US dollars; see `llm/budgets.py`
 
 A model is named `provider/model`; an alias stands for a chain of them, the first of which is asked
 first.
@@ -18,9 +20,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from stagepost.errors import StagepostError
+from stagepost.llm.budgets import NO_BUDGETS, Budgets
 from stagepost.llm.dialect import Dialect, Structured, dialect_of, structured_by
 from stagepost.llm.places import place_of
 
@@ -84,6 +94,7 @@ class ModelLimits(_Table):
 
     `charge` says whether it counts what a call might use ("reserved", with max_tokens) or what it
     has used ("actual"); left out, it is as the provider's kind does it. `context` is in tokens.
+    `tenant_share` is the part of the tokens, or else of the requests, that one tenant may use.
     """
 
     requests_per_minute: PerMinute | None = None
@@ -94,6 +105,16 @@ class ModelLimits(_Table):
     charge: Literal["reserved", "actual"] | None = None
     context: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     price: Price | None = None
+    tenant_share: Annotated[float, Field(gt=0, le=1)] | None = None
+
+    @model_validator(mode="after")
+    def _share_of_something(self) -> Self:
+        per_minute = (
+            self.tokens_per_minute, self.input_tokens_per_minute, self.requests_per_minute,
+        )  # fmt: skip
+        if self.tenant_share is not None and not any(per_minute):
+            raise ValueError("tenant_share needs tokens_per_minute or requests_per_minute")
+        return self
 
 
 DEFAULT_LIMITS: Final = ModelLimits(requests_per_minute=60, concurrency=10)
@@ -127,6 +148,7 @@ class Catalogue(_Table):
     providers: dict[Name, Provider] = {}
     models: dict[Name, Alias] = {}
     limits: dict[ModelName, ModelLimits] = {}
+    budgets: Budgets = NO_BUDGETS
 
     @classmethod
     def read(cls, file: Path) -> Self:
@@ -225,7 +247,7 @@ def _joined(what: str) -> str:
 
 def _keys(place: Sequence[str]) -> list[str]:
     tables: dict[str, type[BaseModel]] = {
-        "providers": Provider, "models": Alias, "limits": ModelLimits,
+        "providers": Provider, "models": Alias, "limits": ModelLimits, "budgets": Budgets,
     }  # fmt: skip
     if len(place) == 1:
         return list(Catalogue.model_fields)

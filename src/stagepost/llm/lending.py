@@ -12,10 +12,12 @@ from typing import Final, NamedTuple
 
 from stagepost.errors import Retryable
 from stagepost.failure import FailureKind
+from stagepost.limit import Limit
 from stagepost.limiter import Limiter, Reservation, Verdict
 from stagepost.llm import reserving
 from stagepost.llm.catalogue import Model
 from stagepost.llm.estimate import Estimate, Size, size_of
+from stagepost.llm.hearing import Hearing
 from stagepost.llm.kept import schema_text
 from stagepost.llm.price import Tokens, cost
 from stagepost.llm.provider import ChatRequest, EmbedRequest, Heard, Usage
@@ -53,16 +55,18 @@ class Lending:
         request: ChatRequest | EmbedRequest,
         name: tuple[str, str],
         patience: float,
+        more: Sequence[Limit] = (),
     ) -> Lent | Verdict:
         """Take what a call may use, or say how long that takes; `name` is its id and its claim's.
 
-        A limiter that can't be asked is told as a wait: nothing is granted without it.
+        `more` are the tenant's share of the model, and the budgets of who pays. A limiter that
+        can't be asked is told as a wait: nothing is granted without it.
         """
         size = _size(request)
         output = request.max_output_tokens if isinstance(request, ChatRequest) else 0
         need = Need(self._estimates[model.name].tokens(size), output)
         money = cost(model, Tokens(*need), _now()) or 0
-        charges = reserving.charges(reserving.limits_of(model), need, cost=money)
+        charges = reserving.charges(reserving.limits_of(model), need, cost=money, more=more)
         reservation = Reservation(name[0], charges, name[1])
         try:
             verdict = await self._limiter.reserve(reservation, patience=patience)
@@ -70,6 +74,10 @@ class Lending:
             _log.warning("a call waits for its limits: %s", error)
             return Verdict(granted=False, wait=_AWAY, limit=model.name)
         return Lent(reservation, size, need, money) if verdict.granted else verdict
+
+    def hearing(self, model: Model) -> Hearing:
+        """Heeds what the headers of a call's answer tell, as soon as they have come."""
+        return Hearing(lambda heard: self._heed(model, heard))
 
     async def answered(self, model: Model, lent: Lent, usage: Usage, heard: Heard) -> None:
         """A call has an answer: settle with what it used, and heed what was told."""

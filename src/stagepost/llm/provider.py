@@ -20,7 +20,7 @@ Guarantees
 Texts are whole characters. Counts are tokens as the provider counts them; None where it tells none.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Protocol
@@ -257,15 +257,25 @@ class CallRefused(StagepostError):
         return f"A call to a model has failed ({self.refusal.kind}): {said}"
 
 
-class Provider(Protocol):
-    """Asks one provider. The verbs may be called concurrently, from one event loop."""
+Hear = Callable[[Heard], None]
+"""Is told what an answer's headers say as soon as they have come; never raises."""
 
-    async def chat(self, request: ChatRequest, *, timeouts: Timeouts = ...) -> Answer:
+
+class Provider(Protocol):
+    """Asks one provider. The verbs may be called concurrently, from one event loop.
+
+    `hear` is told of the headers before the answer's body has come, those of a refusal included. It
+    is not called where no answer comes.
+    """
+
+    async def chat(
+        self, request: ChatRequest, *, timeouts: Timeouts = ..., hear: Hear | None = None
+    ) -> Answer:
         """Ask, and wait for the whole answer. Raises CallRefused."""
         ...
 
     def stream(
-        self, request: ChatRequest, *, timeouts: Timeouts = ...
+        self, request: ChatRequest, *, timeouts: Timeouts = ..., hear: Hear | None = None
     ) -> AsyncGenerator[Chunk | Answer, None]:
         """Ask, and give the text as it comes; the last thing is the whole answer.
 
@@ -274,7 +284,9 @@ class Provider(Protocol):
         """
         ...
 
-    async def embed(self, request: EmbedRequest, *, timeouts: Timeouts = ...) -> Embeddings:
+    async def embed(
+        self, request: EmbedRequest, *, timeouts: Timeouts = ..., hear: Hear | None = None
+    ) -> Embeddings:
         """Ask for vectors. Raises CallRefused; kind CONFIG where the provider has none."""
         ...
 

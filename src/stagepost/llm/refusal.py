@@ -2,8 +2,8 @@
 
 The same word means different things by provider (`insufficient_quota` is money at OpenAI, and a
 rate of tokens at DashScope), and one thing has many words, so a rule names its dialects, statuses,
-codes and words. `tests/support/refused_answers.py` has an answer of each provider for each row of the
-table in docs/model-failures.md.
+codes and words. `tests/support/refused_answers.py` has an answer of each provider for each row of
+the table in docs/model-failures.md.
 """
 
 import re

@@ -20,6 +20,7 @@ from stagepost.llm.provider import (
     Chunk,
     Embeddings,
     EmbedRequest,
+    Hear,
     Timeouts,
 )
 from stagepost.llm.refusal import Refusal
@@ -55,22 +56,24 @@ class AnthropicProvider:
             http_client=open_client(),
         )
 
-    async def chat(self, request: ChatRequest, *, timeouts: Timeouts = _TIMEOUTS) -> Answer:
+    async def chat(
+        self, request: ChatRequest, *, timeouts: Timeouts = _TIMEOUTS, hear: Hear | None = None
+    ) -> Answer:
         """Ask, and wait for the whole answer. Raises CallRefused."""
         watch = Watch(timeouts)
         asking = self._client.messages.with_raw_response.create(**self._asked(request, timeouts))
-        raw = await self._way.within(asking, watch.end, watch.never)
+        raw = await self._way.within(asking, watch.end, watch.never, hear=hear)
         gathered = Gathered()
         take_message(gathered, self._way.json(raw.http_response))
         return whole(gathered, finish_of(gathered), raw.headers)
 
     async def stream(
-        self, request: ChatRequest, *, timeouts: Timeouts = _TIMEOUTS
+        self, request: ChatRequest, *, timeouts: Timeouts = _TIMEOUTS, hear: Hear | None = None
     ) -> AsyncGenerator[Chunk | Answer, None]:
         """Ask, and give the text as it comes, then the answer. Raises CallRefused."""
         opening = self._client.messages.create(stream=True, **self._asked(request, timeouts))
         streamed = Streamed(self._way, Watch(timeouts), _WORDS)
-        async with aclosing(streamed.read(opening)) as parts:
+        async with aclosing(streamed.read(opening, hear)) as parts:
             async for part in parts:
                 yield part
 
@@ -79,6 +82,7 @@ class AnthropicProvider:
         request: EmbedRequest,
         *,
         timeouts: Timeouts = _TIMEOUTS,  # noqa: ARG002  # the port's
+        hear: Hear | None = None,  # noqa: ARG002  # the port's
     ) -> Embeddings:
         """Anthropic has none: raises CallRefused, and sends nothing."""
         what = f"Anthropic has no embeddings, so none by {request.model}: ask another provider."

@@ -23,6 +23,7 @@ from stagepost.llm.provider import (
     Chunk,
     Embeddings,
     EmbedRequest,
+    Hear,
     Heard,
     Timeouts,
 )
@@ -56,17 +57,19 @@ class OpenAIProvider:
         self._embeddings = self._client.embeddings
         self._headers = _headers(self._dialect, key)
 
-    async def chat(self, request: ChatRequest, *, timeouts: Timeouts = _TIMEOUTS) -> Answer:
+    async def chat(
+        self, request: ChatRequest, *, timeouts: Timeouts = _TIMEOUTS, hear: Hear | None = None
+    ) -> Answer:
         """Ask, and wait for the whole answer. Raises CallRefused."""
         watch = Watch(timeouts)
         asking = self._chat.with_raw_response.create(**self._asked(request, timeouts))
-        raw = await self._way.within(asking, watch.end, watch.never)
+        raw = await self._way.within(asking, watch.end, watch.never, hear=hear)
         gathered = Gathered()
         take(gathered, self._way.json(raw.http_response))
         return whole(gathered, finish_of(gathered), raw.headers)
 
     async def stream(
-        self, request: ChatRequest, *, timeouts: Timeouts = _TIMEOUTS
+        self, request: ChatRequest, *, timeouts: Timeouts = _TIMEOUTS, hear: Hear | None = None
     ) -> AsyncGenerator[Chunk | Answer, None]:
         """Ask, and give the text as it comes, then the answer. Raises CallRefused."""
         opening = self._chat.create(
@@ -75,11 +78,13 @@ class OpenAIProvider:
             **self._asked(request, timeouts),
         )
         streamed = Streamed(self._way, Watch(timeouts), _WORDS)
-        async with aclosing(streamed.read(opening)) as parts:
+        async with aclosing(streamed.read(opening, hear)) as parts:
             async for part in parts:
                 yield part
 
-    async def embed(self, request: EmbedRequest, *, timeouts: Timeouts = _TIMEOUTS) -> Embeddings:
+    async def embed(
+        self, request: EmbedRequest, *, timeouts: Timeouts = _TIMEOUTS, hear: Hear | None = None
+    ) -> Embeddings:
         """Ask for vectors. Raises CallRefused."""
         watch = Watch(timeouts)
         asking = self._embeddings.with_raw_response.create(
@@ -89,7 +94,7 @@ class OpenAIProvider:
             dimensions=Omit() if request.dimensions is None else request.dimensions,
             **self._sent_by(timeouts),
         )
-        raw = await self._way.within(asking, watch.end, watch.never)
+        raw = await self._way.within(asking, watch.end, watch.never, hear=hear)
         body = self._way.json(raw.http_response)
         heard = heard_in(raw.headers, model=text(body, "model"), id_=text(body, "id"))
         vectors = _vectors(body, len(request.texts), heard)

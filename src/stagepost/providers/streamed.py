@@ -9,7 +9,7 @@ import httpx2
 from pydantic import BaseModel
 
 from stagepost.failure import FailureKind
-from stagepost.llm.provider import Answer, CallRefused, Chunk, Finish, Heard
+from stagepost.llm.provider import Answer, CallRefused, Chunk, Finish, Hear, Heard
 from stagepost.llm.refusal import refusal_in_answer
 from stagepost.providers.gathered import Gathered
 from stagepost.providers.watch import Watch
@@ -55,10 +55,12 @@ class Streamed:
         self._gathered = Gathered()
         self._headers: Mapping[str, str] = {}
 
-    async def read(self, opening: Awaitable[Any]) -> AsyncGenerator[Chunk | Answer, None]:
+    async def read(
+        self, opening: Awaitable[Any], hear: Hear | None = None
+    ) -> AsyncGenerator[Chunk | Answer, None]:
         """The text as it comes, then the whole answer. Raises CallRefused."""
         watch = self._watch
-        events: Events = await self._way.within(opening, watch.until, watch.late)
+        events: Events = await self._way.within(opening, watch.until, watch.late, hear=hear)
         self._headers = events.response.headers
         try:
             async with aclosing(self._texts(events)) as texts:

@@ -9,6 +9,7 @@ import asyncio
 import json
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextvars import ContextVar
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
@@ -18,7 +19,7 @@ import httpx2
 from stagepost.clock import Clock
 from stagepost.failure import FailureKind
 from stagepost.llm.dialect import Dialect
-from stagepost.llm.provider import CallRefused, Heard, Timeouts
+from stagepost.llm.provider import CallRefused, Hear, Heard, Timeouts
 from stagepost.llm.refusal import Refusal, refusal_of
 from stagepost.llm.said import Said
 
@@ -55,8 +56,18 @@ def open_client() -> httpx2.AsyncClient:
         headers={"accept-encoding": "identity"},
         limits=httpx2.Limits(max_connections=1_000, max_keepalive_connections=100),
         follow_redirects=False,
-        event_hooks={"response": [_bound]},
+        event_hooks={"response": [_told_early, _bound]},
     )
+
+
+_HEARING: Final[ContextVar[Hear | None]] = ContextVar("stagepost_hearing", default=None)
+"""Who is told of the headers of what this asyncio task asks for."""
+
+
+async def _told_early(response: httpx2.Response) -> None:
+    # Both SDKs give an answer only whole: the headers of a long one would be old by then.
+    if (hear := _HEARING.get()) is not None:
+        hear(heard_in(response.headers))
 
 
 async def _bound(response: httpx2.Response) -> None:
@@ -120,13 +131,21 @@ class Way:
         self._clock = clock
 
     async def within(
-        self, work: Awaitable[Result], until: float, late: str, *, began: bool = False
+        self,
+        work: Awaitable[Result],
+        until: float,
+        late: str,
+        *,
+        began: bool = False,
+        hear: Hear | None = None,
     ) -> Result:
         """What the SDK gives, by an instant of the event loop. Raises CallRefused.
 
         `late` is the sentence for a time-out, `began` says that the answer has begun to come.
+        `hear` is told of its headers as soon as they are there.
         """
         timeout = asyncio.timeout_at(until)
+        told = _HEARING.set(hear)
         try:
             async with timeout:
                 return await work
@@ -135,6 +154,8 @@ class Way:
                 failed = CallRefused(Refusal(_K.TIMEOUT, late, maybe_billed=True))
             else:
                 failed = self._failed(error, began=began)
+        finally:
+            _HEARING.reset(told)
         # Not inside the handler: the SDK's exception holds the request, and that the key.
         raise failed
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import httpx
 
+from stagepost.remote.budgets import RemoteBudgets
 from stagepost.remote.dead_letters import RemoteDeadLetters
 from stagepost.remote.errors import Full, Unreachable, no_answer, refusal
 from stagepost.remote.files import (
@@ -64,6 +65,7 @@ class Remote:
         self.dead_letters = RemoteDeadLetters(self._transport)
         self.fleet = RemoteFleet(self._transport)
         self.keys = RemoteKeys(self._transport)
+        self.budgets = RemoteBudgets(self._transport)
         self.quotas = RemoteQuotas(self._transport)
         self.schedules = RemoteSchedules(self._transport)
         self.spending = RemoteSpending(self._transport)

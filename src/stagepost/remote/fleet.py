@@ -8,7 +8,7 @@ from stagepost.remote.transport import Call, Transport
 
 if TYPE_CHECKING:
     # Types only: importing them would load the whole web layer into each command.
-    from stagepost.web.fleet_schemas import Lane, ModelLimit, SharedLimit, Worker
+    from stagepost.web.fleet_schemas import BudgetLimit, Lane, ModelLimit, SharedLimit, Worker
 
 _API: Final = "/api/v1"
 
@@ -48,8 +48,8 @@ class RemoteFleet:
         workers: Sequence[Worker] = (await self._transport.get(f"{_API}/workers"))["items"]
         return workers
 
-    def limits(self) -> "AsyncIterator[SharedLimit | ModelLimit]":
-        """The limits that handlers share, and those of models."""
+    def limits(self) -> "AsyncIterator[SharedLimit | ModelLimit | BudgetLimit]":
+        """The limits that handlers share, those of models, and budgets."""
         return self._transport.all(f"{_API}/limits", {"limit": 200})
 
     async def set_limit(self, name: str, body: Mapping[str, Any]) -> "SharedLimit":

@@ -24,6 +24,7 @@ artifacts, settle.
 from typing import Protocol
 
 from stagepost.store.accepting import Accepting
+from stagepost.store.budgets import BudgetRules
 from stagepost.store.calls import Calls
 from stagepost.store.children import Children
 from stagepost.store.claiming import Claiming
@@ -41,6 +42,7 @@ from stagepost.store.waits import Waits
 
 __all__ = [
     "Accepting",
+    "BudgetRules",
     "Calls",
     "Children",
     "Claiming",
@@ -80,6 +82,11 @@ class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     @property
     def calls(self) -> Calls:
         """What was paid for at providers of models."""
+        ...
+
+    @property
+    def budgets(self) -> BudgetRules:
+        """What tenants may spend, where people have set it."""
         ...
 
     @property

@@ -3,7 +3,7 @@
 from typing import Final
 
 from stagepost.errors import Conflict, IdempotencyMismatch, TenantFull
-from stagepost.quota import MOST
+from stagepost.quota import MOST, MOST_BUDGETS
 from stagepost.records import NewTask, Submitted
 from stagepost.task import Status, Task
 
@@ -89,6 +89,14 @@ def tenant_full(new: NewTask, limit: int, room: int) -> TenantFull:
     return TenantFull(
         f"The tenant has {limit} tasks that wait to start, as many as it may have; there is room "
         "again when some have started."
+    )
+
+
+def too_many_budgets() -> Conflict:
+    """The refusal of one more tenant with budgets of its own."""
+    return Conflict(
+        f"At most {MOST_BUDGETS:,} tenants have budgets of their own; set those of more in "
+        "models.toml."
     )
 
 

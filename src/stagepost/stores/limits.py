@@ -5,7 +5,7 @@ from stagepost.errors import Conflict
 from stagepost.lifecycle import Change
 from stagepost.limit import MOST_LIMITS
 from stagepost.task import Task
-from stagepost.waiting import LimitFree
+from stagepost.waiting import BudgetTurns, LimitFree
 
 
 def too_many_limits() -> Conflict:
@@ -15,6 +15,6 @@ def too_many_limits() -> Conflict:
 
 def freed(task: Task, now: int) -> Change | None:
     """A limit that a task waits for is free; None if it waits for none."""
-    if any(isinstance(each, LimitFree) for each in task.conditions):
+    if any(isinstance(each, LimitFree | BudgetTurns) for each in task.conditions):
         return lifecycle.woken(task, now)
     return None

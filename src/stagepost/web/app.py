@@ -20,6 +20,7 @@ from stagepost.web.answers import Operation
 from stagepost.web.artifacts import ArtifactRoutes
 from stagepost.web.auth import Door
 from stagepost.web.batches import BatchRoutes
+from stagepost.web.budgets import BudgetRoutes
 from stagepost.web.calls import CallRoutes
 from stagepost.web.cancels import CancelRoutes
 from stagepost.web.dead_letters import DeadLetterRoutes
@@ -51,6 +52,7 @@ from stagepost.web.submit import Submit
 from stagepost.web.tasks import TaskRoutes
 from stagepost.web.uploads import UploadRoutes
 from stagepost.web.usage import UsageRoutes
+from stagepost.web.what_if import WhatIfRoutes
 
 
 def create_app(parts: Parts) -> Envelope:
@@ -85,9 +87,11 @@ def create_app(parts: Parts) -> Envelope:
         LaneRoutes(parts),
         SharedLimitRoutes(parts),
         UsageRoutes(parts),
+        WhatIfRoutes(parts, reader),
         ScheduleRoutes(parts, reader),
         RuleRoutes(parts),
         KeyRoutes(parts, keyring),
+        BudgetRoutes(parts),
         QuotaRoutes(parts),
         HealthRoutes(parts, metrics),
         docs,

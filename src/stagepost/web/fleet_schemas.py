@@ -64,6 +64,22 @@ class ModelLimit(TypedDict):
     pausedSeconds: float
 
 
+class BudgetLimit(TypedDict):
+    """What may be spent on models for one `payer` in each day or month of UTC, in US dollars.
+
+    `of` is the payer's name; `spent` holds what calls in flight have reserved.
+    """
+
+    name: str
+    payer: Literal["tenant", "user", "type"]
+    of: str
+    dollars: float
+    period: Literal["day", "month"]
+    source: Literal["budgets"]
+    spent: float
+    waiting: int
+
+
 class LaneRule(TypedDict):
     """What holds for a lane; `concurrency` null: any number of its tasks run at once.
 

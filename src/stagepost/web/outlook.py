@@ -95,7 +95,7 @@ class Outlook:
         return told
 
     async def _at_end(self, type_name: str, lane: str, upload_bytes: int, size: int) -> int:
-        history = await self._durations()
+        history = await self.history()
         whole = estimates.typical(history.get(type_name, {}), upload_bytes, size)
         record = await self._lane(lane)
         behind = 0 if record is None else record.queued + 1
@@ -107,7 +107,7 @@ class Outlook:
     ) -> Foresight:
         if task.status in SETTLED:
             return Foresight()
-        history = await self._durations()
+        history = await self.history()
         durations = history.get(task.type, {})
         whole = estimates.typical(durations, task.upload_bytes, size)
         queue, now = 0, self._clock.now()
@@ -119,7 +119,8 @@ class Outlook:
         waiting_for = await self._waiting_for(task, blocked=blocked)
         return Foresight(waiting_for, _seconds(left), position)
 
-    async def _durations(self) -> History:
+    async def history(self) -> History:
+        """How long tasks took, and what they cost; some seconds old."""
         return await self._history.value() or {}
 
     async def _waiting_for(self, task: Task, *, blocked: bool) -> Wait | None:

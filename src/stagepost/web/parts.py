@@ -10,6 +10,7 @@ from stagepost.client import Client
 from stagepost.clock import Clock
 from stagepost.limiting import Limiting
 from stagepost.llm.asking import Asking
+from stagepost.llm.budgeting import Budgeting
 from stagepost.llm.catalogue import Catalogue
 from stagepost.notifier import Notifier
 from stagepost.registry import App
@@ -44,6 +45,12 @@ class Parts:
     asking: Asking | None = None
     checks: Mapping[str, Check] = field(default_factory=dict)
     draining: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def budgeting(self) -> Budgeting | None:
+        """The budgets of calls as they count now, for one event loop; None without models."""
+        if self.models is None:
+            return None
+        return Budgeting(self.limiting.limiter, self.store, self.models.budgets, self.clock)
 
     def model_names(self) -> Sequence[str]:
         """The models that models.toml names."""

@@ -83,7 +83,7 @@ class QuotaRoutes:
 
     async def find(self, request: Request, query: Annotated[Page, Query()]) -> Response:
         """The quotas that tenants have of their own; a key sees those of its tenant."""
-        mine = _only_tenant(request)
+        mine = only_tenant(request)
         if mine is not None:
             backlog = await self._quotas.get(mine)
             return answer(shapes.page([_own(backlog.quota)] if backlog.own else [], None))
@@ -94,29 +94,30 @@ class QuotaRoutes:
 
     async def get(self, request: Request, tenant: Tenant) -> Response:
         """A tenant's quotas, and how many of its tasks wait."""
-        if _only_tenant(request) not in {None, _named(tenant)}:
+        if only_tenant(request) not in {None, named(tenant)}:
             raise NotFound(f"There is no tenant {tenant}.")
         return answer(_whole(await self._quotas.get(tenant)))
 
     async def set(self, request: Request, tenant: Tenant) -> Response:
         """Give a tenant quotas of its own; they count within a second."""
         body = validated(QuotasBody, await read_json(request, self._limits))
-        await self._quotas.set(Quota(_named(tenant), body.max_queued))
+        await self._quotas.set(Quota(named(tenant), body.max_queued))
         return answer(_whole(await self._quotas.get(tenant)))
 
     async def unset(self, tenant: Tenant) -> Response:
         """Let the default quotas count for a tenant again."""
-        await self._quotas.unset(_named(tenant))
+        await self._quotas.unset(named(tenant))
         return Response(status_code=204)
 
 
-def _only_tenant(request: Request) -> str | None:
+def only_tenant(request: Request) -> str | None:
     """The tenant whose quotas alone the caller sees; None for who sees all."""
     identity = identity_of(request)
     return None if identity.acts_for_all else identity.caller.tenant
 
 
-def _named(tenant: str) -> str:
+def named(tenant: str) -> str:
+    """A tenant's name, if it can be one."""
     if not tenant.isprintable() or tenant.strip() != tenant:
         raise invalid(
             "A tenant's name is printable, without a space around it.", parameter="tenant"

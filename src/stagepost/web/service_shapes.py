@@ -6,12 +6,13 @@ from typing import Literal
 from stagepost.event import rfc3339
 from stagepost.limit import MOST_UNITS, Limit
 from stagepost.limiter import LimitState
+from stagepost.llm.purses import Purse
 from stagepost.mass import Progress
 from stagepost.records import ApiKey, DeadGroup, LaneRecord, WorkerRecord
 from stagepost.rules import Rule
 from stagepost.task import Task
 from stagepost.web.dead_letter_schemas import DryRun, Group, Redrive
-from stagepost.web.fleet_schemas import Lane, ModelLimit, SharedLimit, Worker
+from stagepost.web.fleet_schemas import BudgetLimit, Lane, ModelLimit, SharedLimit, Worker
 from stagepost.web.key_schemas import Key, KeyFacts, NewKey
 
 
@@ -93,6 +94,20 @@ def model_limit(limit: Limit, model: str, state: LimitState) -> ModelLimit:
         "most": _known(state.most),
         "pace": round(state.pace, 3),
         "pausedSeconds": round(state.paused, 3),
+    }
+
+
+def budget_limit(purse: Purse, state: LimitState) -> BudgetLimit:
+    """A budget, and how much of it is spent."""
+    return {
+        "name": purse.limit.name,
+        "payer": purse.payer,  # type: ignore[typeddict-item]  # a task's is not listed
+        "of": purse.name,
+        "dollars": (purse.limit.units or 0) / 1e6,
+        "period": str(purse.limit.calendar),  # type: ignore[typeddict-item]
+        "source": "budgets",
+        "spent": state.used / 1e6,
+        "waiting": state.waiting,
     }
 
 

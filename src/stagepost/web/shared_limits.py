@@ -1,6 +1,7 @@
 """The limits that the whole fleet shares: how much of them is used, set one, take one away.
 
-Beside those of handlers it tells those of models, which models.toml and their providers set.
+Beside those of handlers it tells those of models, which models.toml and their providers set, and
+the budgets of whoever has spent something this month.
 """
 
 from collections.abc import Sequence
@@ -22,16 +23,29 @@ from stagepost.limit import (
 )
 from stagepost.limiter import LimitState
 from stagepost.limiting import Rule
+from stagepost.llm.purses import Purse
 from stagepost.web import service_shapes, shapes
-from stagepost.web.answers import Operation, Page, Strict, answer, reads, sliced, validated
-from stagepost.web.fleet_schemas import ModelLimit, SharedLimit
+from stagepost.web.answers import (
+    Operation,
+    Page,
+    Strict,
+    answer,
+    identity_of,
+    reads,
+    sliced,
+    validated,
+)
+from stagepost.web.fleet_schemas import BudgetLimit, ModelLimit, SharedLimit
 from stagepost.web.limits import read_json
 from stagepost.web.model_limits import LentRule, model_limits
 from stagepost.web.parts import Parts
 from stagepost.web.problems import invalid
 from stagepost.web.schemas import Listed
+from stagepost.web.usage import seen_by
 
 _ONE = "/api/v1/limits/{name:path}"
+_MOST_SPENDERS = 300
+"""Tenants, users and types whose budgets are told: those that have spent most."""
 
 
 class LimitBody(Strict):
@@ -49,11 +63,12 @@ class SharedLimitRoutes:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._limiting = parts.limiting
+        self._budgeting = parts.budgeting()
 
     def operations(self) -> Sequence[Operation]:
         """The routes."""
         return [
-            reads("/api/v1/limits", self.find, Listed[SharedLimit | ModelLimit], 503),
+            reads("/api/v1/limits", self.find, Listed[SharedLimit | ModelLimit | BudgetLimit], 503),
             Operation(
                 method="PUT",
                 path=_ONE,
@@ -71,15 +86,25 @@ class SharedLimitRoutes:
             ),
         ]
 
-    async def find(self, query: Annotated[Page, Query()]) -> Response:
-        """The limits by name, models' among them: what each allows, and how much is used now."""
+    async def find(self, request: Request, query: Annotated[Page, Query()]) -> Response:
+        """The limits by name, models' and budgets among them: what each allows, and its use now.
+
+        Of budgets those that the caller may see the spending of.
+        """
         self._limiting.forget()
         rules = (await self._limiting.rules()).values()
-        limits: list[Rule | LentRule] = [*rules, *model_limits(self._parts.models)]
+        lent, purses = model_limits(self._parts.models), await self._purses(request)
+        limits: list[Rule | LentRule | Purse] = [*rules, *lent, *purses]
         chosen, after = sliced(limits, lambda each: each.limit.name, query)
         states = await self._limiting.limiter.state([each.limit for each in chosen])
         items = [_shown(each, state) for each, state in zip(chosen, states, strict=True)]
         return answer(shapes.page(items, after))
+
+    async def _purses(self, request: Request) -> Sequence[Purse]:
+        scope = seen_by(identity_of(request), None)
+        if self._budgeting is None or scope is None:
+            return ()
+        return await self._budgeting.in_use(scope, _MOST_SPENDERS)
 
     async def put(self, request: Request, name: str) -> Response:
         """Set a limit. It holds in every process within about a second."""
@@ -106,9 +131,13 @@ class SharedLimitRoutes:
         return Response(status_code=204)
 
 
-def _shown(each: Rule | LentRule, state: LimitState) -> SharedLimit | ModelLimit:
+def _shown(
+    each: Rule | LentRule | Purse, state: LimitState
+) -> SharedLimit | ModelLimit | BudgetLimit:
     match each:
         case Rule(limit, source):
             return service_shapes.shared_limit(limit, source, state)
         case LentRule(limit, model):
             return service_shapes.model_limit(limit, model, state)
+        case Purse():
+            return service_shapes.budget_limit(each, state)

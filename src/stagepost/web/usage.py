@@ -75,7 +75,7 @@ class UsageRoutes:
         all tenants, or the one that `tenant` names.
         """
         first, last = self._days(query)
-        scope = _scope(identity_of(request), query.tenant)
+        scope = seen_by(identity_of(request), query.tenant)
         sums = await self._sums(scope, query, first, last)
         report: UsageReport = {
             "from": first.isoformat(),
@@ -114,7 +114,7 @@ class UsageRoutes:
         return first, last
 
 
-def _scope(identity: Identity, tenant: str | None) -> Scope | None:
+def seen_by(identity: Identity, tenant: str | None) -> Scope | None:
     """Whose spending the caller sees of what it asks for; None for nobody's."""
     seen = identity.by_id
     if identity.acts_for_all and identity.role >= Role.ADMIN and seen.user is None:

@@ -38,6 +38,7 @@ from stagepost.records import (
 )
 from stagepost.stores.postgres import keeping, life, looking, people, queues, reading, submitting
 from stagepost.stores.postgres.address import Address, address_of
+from stagepost.stores.postgres.budgets import PostgresBudgets
 from stagepost.stores.postgres.children import PostgresChildren
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.engine import Engine
@@ -76,6 +77,7 @@ class PostgresStore:
         self.children = PostgresChildren(self._engine)
         self.calls = PostgresCalls(self._engine)
         self.limits = PostgresLimits(self._engine)
+        self.budgets = PostgresBudgets(self._engine)
         self.schedules = PostgresSchedules(
             self._engine, partial(submitting.submit, limits=self._engine.limits)
         )

@@ -42,6 +42,7 @@ from stagepost.records import (
 )
 from stagepost.stores.rates import Rates
 from stagepost.stores.sqlite import artifacts, bulk, keeping, life, people, queues, reading
+from stagepost.stores.sqlite.budgets import SqliteBudgets
 from stagepost.stores.sqlite.checkpointer import Checkpointer
 from stagepost.stores.sqlite.children import SqliteChildren
 from stagepost.stores.sqlite.claiming import Claiming
@@ -105,6 +106,7 @@ class SqliteStore:
         self.children = SqliteChildren(self._writer, self._readers, max_queued)
         self.calls = SqliteCalls(self._writer, self._readers)
         self.limits = SqliteLimits(self._writer, self._readers)
+        self.budgets = SqliteBudgets(self._writer, self._readers)
         self.retention = SqliteRetention(self._writer, self._readers)
         self.mass = SqliteMassChanges(self._writer, self._readers)
         self._scanned_at = 0

@@ -13,7 +13,7 @@ are made.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import apsw
 import orjson
@@ -26,8 +26,11 @@ from stagepost.stores.rows import json
 from stagepost.stores.sqlite.intents import Kind
 from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.transaction import Transaction
-from stagepost.stores.sqlite.writer import Writer
 from stagepost.task import SETTLED, Task
+
+if TYPE_CHECKING:
+    # The writer itself asks what a tenant has waiting.
+    from stagepost.stores.sqlite.writer import Writer
 
 _PAGE: Final = 1_000
 """Rows of a backlog that one look takes."""
@@ -235,7 +238,7 @@ def quotas(db: apsw.Connection, after: str, limit: int) -> Sequence[Quota]:
 class SqliteQuotas:
     """The Quotas port."""
 
-    def __init__(self, writer: Writer, readers: Readers, default: int | None) -> None:
+    def __init__(self, writer: "Writer", readers: Readers, default: int | None) -> None:
         self._writer = writer
         self._readers = readers
         self._default = default

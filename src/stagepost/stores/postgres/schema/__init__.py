@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from stagepost.errors import StoreRefused
 from stagepost.stores.postgres.connections import Backend
 from stagepost.stores.postgres.schema.accepting import ACCEPTING
+from stagepost.stores.postgres.schema.budgets import BUDGETS
 from stagepost.stores.postgres.schema.calls import CALLS
 from stagepost.stores.postgres.schema.children import CHILDREN
 from stagepost.stores.postgres.schema.fair import FAIR
@@ -61,6 +62,7 @@ MIGRATIONS: Final = (
     Migration(SPENT, oldest=1),
     Migration(ROOM, oldest=1),
     Migration(CALLS, oldest=1),
+    Migration(BUDGETS, oldest=1),
 )
 """Script n brings a schema from version n to n + 1. A landed script is never changed."""
 

@@ -10,6 +10,7 @@ from typing import Final
 import apsw
 
 from stagepost.stores.sqlite.schema.accepting import ACCEPTING
+from stagepost.stores.sqlite.schema.budgets import BUDGETS
 from stagepost.stores.sqlite.schema.calls import CALLS
 from stagepost.stores.sqlite.schema.children import CHILDREN
 from stagepost.stores.sqlite.schema.fair import FAIR
@@ -44,6 +45,7 @@ MIGRATIONS: Final = (
     SPENT,
     ROOM,
     CALLS,
+    BUDGETS,
 )
 """Script n brings a file from version n to n + 1. A landed script is never changed."""
 
