@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -89,11 +90,12 @@ def test_a_seal_made_anew_breaks_the_chain_behind_it(
     assert Kind.FORGED_CHAIN in kinds(chain)
 
 
-@given(batches, st.sampled_from(["tenant", "at", "first", "last", "digest", "chained"]))
+@given(batches, st.sampled_from(["tenant", "at", "first", "last", "entries", "digest", "chained"]))
 def test_every_field_of_a_seal_is_chained(found: list[list[Entry]], field: str) -> None:
     chain = chain_of(found)
     seal, held = chain[-1]
-    forged = seal._replace(**{field: 99 if field == "at" else "other"})
+    changes: dict[str, Any] = {field: 99 if field in {"at", "entries"} else "other"}
+    forged = seal._replace(**changes)
     assert Kind.FORGED_CHAIN in kinds([*chain[:-1], (forged, held)])
 
 

@@ -51,7 +51,7 @@ def of_seal(before: Seal | None, seal: Seal, entries: Sequence[Entry]) -> Iterat
     elif seal.chained != chained(START if before is None else before.chained, seal):
         text = f"Seal {n} of tenant {tenant} does not follow from the one before: it was forged."
         yield Fault(Kind.FORGED_CHAIN, tenant, n, None, text)
-    if len(entries) != seal.count or digest_of_entries(entries) != seal.digest:
+    if len(entries) != seal.entries or digest_of_entries(entries) != seal.digest:
         text = f"The entries of seal {n} of tenant {tenant} are not those that were sealed."
         yield Fault(Kind.CHANGED_SEAL, tenant, n, None, text)
 

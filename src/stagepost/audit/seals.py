@@ -29,7 +29,7 @@ class Seal(NamedTuple):
     at: int
     first: str
     last: str
-    count: int
+    entries: int
     digest: str
     chained: str
 
@@ -70,12 +70,10 @@ def mark_of(line: str) -> Mark:
     told: Any = orjson.loads(line)
     if not isinstance(told, dict) or told.get("form") != _FORM:
         raise ValueError("no seal")
-    mark = Mark(told.get("tenant"), told.get("n"), told.get("chained"))
-    if not (isinstance(mark.tenant, str) and type(mark.n) is int and mark.n >= 1):
-        raise ValueError("a seal without tenant or number")
-    if not isinstance(mark.chained, str):
-        raise ValueError("a seal without its chain")  # noqa: TRY004  # it is the line that is bad
-    return mark
+    tenant, n, chain = told.get("tenant"), told.get("n"), told.get("chained")
+    if isinstance(tenant, str) and type(n) is int and n >= 1 and isinstance(chain, str):
+        return Mark(tenant, n, chain)
+    raise ValueError("a seal without its tenant, number or chain")
 
 
 def _hash(parts: Sequence[Any]) -> str:

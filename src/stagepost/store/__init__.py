@@ -37,6 +37,7 @@ from stagepost.store.reading import Reading
 from stagepost.store.retention import Retention
 from stagepost.store.rules import RuleBook
 from stagepost.store.schedules import Schedules
+from stagepost.store.seals import Seals
 from stagepost.store.waits import Waits
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "Retention",
     "RuleBook",
     "Schedules",
+    "Seals",
     "Store",
     "Waits",
 ]
@@ -80,6 +82,11 @@ class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     @property
     def calls(self) -> Calls:
         """What was paid for at providers of models."""
+        ...
+
+    @property
+    def seals(self) -> Seals:
+        """What makes a change of those calls show."""
         ...
 
     @property

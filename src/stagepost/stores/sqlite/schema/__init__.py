@@ -20,6 +20,7 @@ from stagepost.stores.sqlite.schema.mass import MASS
 from stagepost.stores.sqlite.schema.retention import RETENTION
 from stagepost.stores.sqlite.schema.room import ROOM
 from stagepost.stores.sqlite.schema.schedules import SCHEDULES
+from stagepost.stores.sqlite.schema.seals import SEALS
 from stagepost.stores.sqlite.schema.spent import SPENT
 from stagepost.stores.sqlite.schema.stones import STONES
 from stagepost.stores.sqlite.schema.versions import VERSIONS
@@ -44,6 +45,7 @@ MIGRATIONS: Final = (
     SPENT,
     ROOM,
     CALLS,
+    SEALS,
 )
 """Script n brings a file from version n to n + 1. A landed script is never changed."""
 
