@@ -1,9 +1,13 @@
 """Which adapter is meant by which setting; nothing else knows one from the other."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final, TypeVar
 
+from stagepost.anchor import Anchor
+from stagepost.anchors.file import FileAnchor
+from stagepost.anchors.webhook import WebhookAnchor
 from stagepost.blobs import Blobs
 from stagepost.blobstores.folder import FolderBlobs
 from stagepost.broker import Broker
@@ -24,8 +28,11 @@ from stagepost.part import Part
 from stagepost.providers import provider_for
 from stagepost.settings import Settings
 from stagepost.store import Store
+from stagepost.store.seals import SealReading
 from stagepost.stores.postgres import PostgresStore
+from stagepost.stores.postgres import seal_reading as postgres_seals
 from stagepost.stores.sqlite import SqliteStore
+from stagepost.stores.sqlite import seal_reading as sqlite_seals
 
 Choice = TypeVar("Choice")
 
@@ -106,6 +113,39 @@ def limiter(settings: Settings) -> OpenLimiter:
 def blobs(settings: Settings) -> Blobs:
     """The blob store."""
     return FolderBlobs(settings.blob_folder)
+
+
+SEALS: Final[dict[str, Callable[[Settings], AbstractAsyncContextManager[SealReading]]]] = {
+    "sqlite": lambda settings: sqlite_seals.read_seals(settings.folder),
+    "postgresql": lambda settings: postgres_seals.read_seals(settings.store),
+}
+
+
+def seal_reading(settings: Settings) -> AbstractAsyncContextManager[SealReading]:
+    """The seals of the store, to be read beside whoever has it open."""
+    return _chosen("STAGEPOST_STORE", SEALS, settings.store_scheme)(settings)
+
+
+def anchor(settings: Settings) -> Anchor | None:
+    """Where seals are copied to, if anywhere."""
+    file = anchor_file(settings)
+    if file is not None:
+        return FileAnchor(file)
+    return WebhookAnchor(settings.audit_anchor) if settings.audit_anchor else None
+
+
+def anchor_file(settings: Settings) -> Path | None:
+    """The file of an anchor that is one. Raises StoreRefused for one inside the data folder."""
+    text = settings.audit_anchor
+    if not text or text.startswith(("http://", "https://")):
+        return None
+    path = Path(text).resolve()
+    if path.is_relative_to(settings.folder.resolve()):
+        raise StoreRefused(
+            "STAGEPOST_AUDIT_ANCHOR lies in the data folder, where whoever changes the ledger can "
+            "change it as well; name a file outside, on another disk or machine."
+        )
+    return path
 
 
 def _scheme(address: str) -> str:

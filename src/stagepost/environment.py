@@ -51,6 +51,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         limits=_limits(env),
         shared_limits=_shared_limits(env.get("STAGEPOST_LIMITS", "")),
         models=env.get("STAGEPOST_MODELS", ""),
+        audit_anchor=env.get("STAGEPOST_AUDIT_ANCHOR", ""),
     )
     if settings.probe:
         host_and_port(settings.probe)

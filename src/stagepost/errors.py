@@ -6,7 +6,8 @@
     │   │   └── StoreBroken    a sync has failed; the process must be replaced
     │   ├── QueueFull          the store's writer has no room now
     │   ├── TenantFull         its tenant has too many that wait
-    │   └── LimiterUnavailable the limiter can't be asked; nothing is granted
+    │   ├── LimiterUnavailable the limiter can't be asked; nothing is granted
+    │   └── AnchorUnavailable  seals of the ledger can't be copied now
     ├── Terminal               the same call will never succeed
     │   ├── StoreRefused       the data folder can't be opened; its sentence has the remedy
     │   ├── UnknownType        no handler is registered for the type
@@ -76,6 +77,10 @@ class QueueFull(Retryable):
 
 class LimiterUnavailable(Retryable):
     """The limiter can't be asked now; without its answer nothing is granted."""
+
+
+class AnchorUnavailable(Retryable):
+    """The audit anchor takes no seals now; the store keeps them until it does."""
 
 
 class TenantFull(Retryable):

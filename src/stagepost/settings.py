@@ -86,6 +86,8 @@ class Settings:
     shared_limits: Mapping[str, Limit] = field(default_factory=dict)
     models: str = ""
     """The file that tells which models there are; "": `models.toml` here or in the data folder."""
+    audit_anchor: str = field(default="", repr=False)
+    """Where the seals of the ledger are copied to: a file, or an http(s) URL; "": nowhere."""
 
     @property
     def server(self) -> str:

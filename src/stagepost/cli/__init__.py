@@ -21,6 +21,7 @@ from stagepost.cli import (
     usage,
     watch,
 )
+from stagepost.cli.audit import audit_app
 from stagepost.cli.batches import batches_app
 from stagepost.cli.dead_letters import dead_letters_app
 from stagepost.cli.dev import dev_app
@@ -37,7 +38,7 @@ _HELP = """Stagepost runs long AI tasks behind a product.
 \b
 Exit codes:
   0  completed; for up, api, worker, maintenance: ended after a clean drain
-  1  the task ended otherwise; for doctor: something fails
+  1  the task ended otherwise; for doctor and audit verify: something is wrong
   2  usage: the command line, a setting, a local file or the app
   3  the server could not be reached, or could not do it now
   4  refused: by the server, or a data folder or port can't be had
@@ -74,6 +75,7 @@ app.add_typer(schedules_app, name="schedules")
 app.command()(quotas.quotas)
 app.command(name="usage")(usage.show_usage)
 app.add_typer(keys_app, name="keys")
+app.add_typer(audit_app, name="audit")
 app.command()(doctor.doctor)
 app.command()(init.init)
 app.command()(simulate.simulate_provider)
