@@ -4,9 +4,9 @@ import httpx
 import pytest
 
 from stagepost.anchors.webhook import WebhookAnchor
-from stagepost.errors import AnchorUnavailable
+from stagepost.errors import AnchorUnavailable, StoreRefused
 
-URL = "https://user:secret@anchor.example/seals"
+URL = "https://anchor.example/secret"
 
 
 async def test_lines_are_posted_so_that_they_can_be_appended() -> None:
@@ -31,6 +31,11 @@ async def test_whatever_is_not_2xx_has_not_kept_them(status: int) -> None:
         await anchor.keep(["one"])
     assert "secret" not in str(caught.value)
     await anchor.close()
+
+
+def test_what_is_no_address_is_refused() -> None:
+    with pytest.raises(StoreRefused, match="write https://HOST/PATH"):
+        WebhookAnchor("http://")
 
 
 async def test_a_receiver_that_is_away_is_waited_for() -> None:

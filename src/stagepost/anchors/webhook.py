@@ -5,17 +5,26 @@ from typing import Final
 
 import httpx
 
-from stagepost.errors import AnchorUnavailable
-from stagepost.masking import masked
+from stagepost.addresses import host_of
+from stagepost.errors import AnchorUnavailable, StoreRefused
 
 _LIMIT: Final = 10.0  # seconds for one answer
 _TYPE: Final = "application/x-ndjson"
 
 
 class WebhookAnchor:
-    """A receiver that answers 2xx has kept what came; one that appends it has a verifiable file."""
+    """A receiver that answers 2xx has kept what came; one that appends it has a verifiable file.
+
+    Of the URL only the host is ever shown. Raises StoreRefused for what is none.
+    """
 
     def __init__(self, url: str, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        try:
+            self._shown = host_of(url)
+        except ValueError as error:
+            raise StoreRefused(
+                "STAGEPOST_AUDIT_ANCHOR is no address; write https://HOST/PATH, or a file's path."
+            ) from error
         self._url = url
         self._client = httpx.AsyncClient(
             timeout=_LIMIT, transport=transport, follow_redirects=False
@@ -35,7 +44,7 @@ class WebhookAnchor:
 
     def _away(self, why: str) -> AnchorUnavailable:
         return AnchorUnavailable(
-            f"The audit anchor {masked(self._url)} {why}; mend that, seals are kept until it does."
+            f"The audit anchor {self._shown} {why}; mend that, seals are kept until it does."
         )
 
     async def close(self) -> None:

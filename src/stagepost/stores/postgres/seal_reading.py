@@ -12,10 +12,11 @@ from stagepost.stores.postgres import refusals, schema
 from stagepost.stores.postgres.address import Address, address_of
 from stagepost.stores.postgres.connections import Backend, connect
 from stagepost.stores.postgres.opening import refusal
+from stagepost.stores.postgres.schema.seals import SEALS
 from stagepost.stores.postgres.seals import placed
 from stagepost.stores.seals import ReadSeals
 
-_SEALED_FROM: Final = [each.script for each in schema.MIGRATIONS].index(schema.SEALS) + 1
+_SEALED_FROM: Final = [each.script for each in schema.MIGRATIONS].index(SEALS) + 1
 
 
 @asynccontextmanager
