@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
+from importlib import import_module
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -10,6 +11,7 @@ from stagepost.anchors.file import FileAnchor
 from stagepost.anchors.webhook import WebhookAnchor
 from stagepost.blobs import Blobs
 from stagepost.blobstores.folder import FolderBlobs
+from stagepost.body_codec import BodyCodec, KeyRing
 from stagepost.broker import Broker
 from stagepost.brokers.direct import DirectBroker
 from stagepost.bus import Bus, Committed
@@ -23,6 +25,7 @@ from stagepost.limiters.postgres import PostgresLimiter
 from stagepost.llm.asking import Asking
 from stagepost.llm.catalogue import BadCatalogue, Catalogue, find_catalogue
 from stagepost.llm.lending import Lending
+from stagepost.loading import load_redact
 from stagepost.masking import masked
 from stagepost.part import Part
 from stagepost.providers import provider_for
@@ -35,6 +38,8 @@ from stagepost.stores.sqlite import SqliteStore
 from stagepost.stores.sqlite import seal_reading as sqlite_seals
 
 Choice = TypeVar("Choice")
+
+_KEY_FILE_MOST: Final = 1024 * 1024  # bytes
 
 Ring = Callable[[Committed], None]
 OpenStore = Callable[[Settings, Clock, Ring], Awaitable[Store]]
@@ -161,6 +166,39 @@ def _chosen(name: str, choices: Mapping[str, Choice], wanted: str) -> Choice:
             f'{name} is "{masked(wanted)}"; this version has {known}: unset {name}, or set it to '
             "one of these."
         ) from None
+
+
+def body_codec(settings: Settings) -> BodyCodec:
+    """What the ledger keeps of texts. Raises StoreRefused for keys that can't be read or used."""
+    try:
+        redact = load_redact(settings.redact) if settings.redact else None
+        return BodyCodec(_ring(settings), redact)
+    except (ValueError, TypeError, OSError) as error:
+        raise StoreRefused(str(error)) from error
+
+
+def _ring(settings: Settings) -> KeyRing | None:
+    if not (settings.body_keys or settings.body_keys_file):
+        return None
+    if settings.body_keys and settings.body_keys_file:
+        raise ValueError("Set STAGEPOST_BODY_KEYS or STAGEPOST_BODY_KEYS_FILE, not both.")
+    # Where there are no keys nothing of the library is needed, and a start takes less time.
+    body_keys = import_module("stagepost.body_keys")
+    text = settings.body_keys or _key_file(Path(settings.body_keys_file))
+    ring: KeyRing = body_keys.BodyKeys(body_keys.keys_of(text))
+    return ring
+
+
+def _key_file(path: Path) -> str:
+    try:
+        if path.stat().st_size > _KEY_FILE_MOST:
+            raise ValueError(f"The file {path} of STAGEPOST_BODY_KEYS_FILE is no file of keys.")
+        return path.read_text("utf-8")
+    except (OSError, UnicodeError) as error:
+        raise ValueError(
+            f"The file {path} of STAGEPOST_BODY_KEYS_FILE can't be read; give this user the right "
+            "to read it, or correct the variable."
+        ) from error
 
 
 def models(settings: Settings) -> Catalogue | None:

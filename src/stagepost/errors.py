@@ -18,6 +18,7 @@
     │   │   └── Gone           the task was there; it was pruned or erased
     │   ├── NotAllowed         this caller may not do it
     │   ├── UploadSwept        a file that an input names is not kept any more
+    │   ├── BodyUnreadable     a text of the ledger can't be decrypted with the keys that are set
     │   ├── Unwritable         the store can't keep this, however often it is tried
     │   └── Invalid            the input fails its model; `errors` names the fields
     ├── Conflict               the state of the world forbids it now
@@ -188,6 +189,10 @@ class Overloaded(HandlerError):
 
 class ServerError(HandlerError):
     """A service that the handler needs failed; tried again by the type's Retry."""
+
+
+class BodyUnreadable(Terminal):
+    """A text of the ledger can't be decrypted with the keys that are set; it is still there."""
 
 
 class CallFailed(StagepostError):

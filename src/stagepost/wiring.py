@@ -11,6 +11,7 @@ from typing import Any, Final
 from stagepost import adapters
 from stagepost.anchor import Anchor
 from stagepost.blobs import Blobs
+from stagepost.body_codec import PLAIN, BodyCodec
 from stagepost.broker import Broker
 from stagepost.bus import Bus
 from stagepost.client import Client
@@ -67,6 +68,7 @@ class Engine:
     worker: Worker
     learner: Learner
     anchor: Anchor | None = None
+    codec: BodyCodec = PLAIN
 
 
 @asynccontextmanager
@@ -155,7 +157,7 @@ async def _opened(
     parts: Collection[Part],
     opened: AsyncExitStack,
 ) -> Engine:
-    broker = adapters.broker(settings)
+    broker, codec = adapters.broker(settings), adapters.body_codec(settings)
     open_bus, open_limiter = adapters.bus(settings), adapters.limiter(settings)
     open_store = adapters.store(settings)
     bus = await open_bus(settings, parts)
@@ -178,7 +180,7 @@ async def _opened(
         opened.push_async_callback(anchor.close)
     models = None if set(parts) == {Part.MAINTENANCE} else adapters.models(settings)
     asking = adapters.asking(models, limiter, clock) if Part.WORKER in parts else None
-    executor = Executor(app, store, blobs, bus, learner, settings.lanes, limiting, asking)
+    executor = Executor(app, store, blobs, bus, learner, settings.lanes, limiting, asking, codec)
     worker = Worker(app, store, bus, executor, _worker_options(settings))
     return Engine(
         settings,
@@ -197,6 +199,7 @@ async def _opened(
         worker,
         learner,
         anchor,
+        codec,
     )
 
 
