@@ -1,6 +1,7 @@
 """A claim's journal: writes thinned out, in order, tried again, and refused after the end."""
 
 import asyncio
+import hashlib
 import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -10,11 +11,14 @@ import pytest
 
 from stagepost import App
 from stagepost.blobstores.folder import FolderBlobs
+from stagepost.body_codec import BodyCodec
+from stagepost.body_keys import BodyKeys
 from stagepost.bus import Committed, Token
 from stagepost.buses.memory import MemoryBus
 from stagepost.child_pages import ChildPages
 from stagepost.claim_journal import ClaimJournal
-from stagepost.errors import LeaseLost, StoreUnavailable, Unwritable
+from stagepost.errors import CallFailed, LeaseLost, StoreUnavailable, Unwritable
+from stagepost.failure import FailureKind
 from stagepost.insisting import insist
 from stagepost.journal import NewStep
 from stagepost.records import Artifact, Checkpoint, ProgressNote, SavedStep
@@ -336,3 +340,37 @@ async def test_a_file_that_cannot_be_read_is_told_at_once(
         with pytest.raises(ValueError, match="can't be read"):
             await journal.attach("a", "text/plain", tmp_path / name)
     assert not store.attached
+
+
+def journal_with(codec: BodyCodec, tmp_path: Path) -> ClaimJournal:
+    made: Any = Notebook()
+    pages = ChildPages(App(), made, ())
+    return ClaimJournal(
+        CLAIM, made, FolderBlobs(tmp_path / "blobs"), MemoryBus(), pages, codec=codec
+    )
+
+
+@pytest.mark.parametrize("length", [10, 13_000, 100_000])
+async def test_a_body_is_kept_encrypted_and_hashed_plain(tmp_path: Path, length: int) -> None:
+    journal = journal_with(BodyCodec(BodyKeys({"k": bytes(32)})), tmp_path)
+    text = f'"{"x" * length}"'
+    body = await journal.body(text)
+    assert (body.sha256, body.size) == (hashlib.sha256(text.encode()).hexdigest(), length + 2)
+    assert (body.text is None) is (length > 10_000)
+    assert "xxxx" not in (body.text or "")
+    assert all(b"xxxx" not in each.read_bytes() for each in tmp_path.rglob("*") if each.is_file())
+    assert await journal.body_text(body) == text
+    with pytest.raises(CallFailed, match="no keys are set") as caught:
+        await journal_with(BodyCodec(), tmp_path).body_text(body)
+    assert caught.value.kind == FailureKind.CONFIG
+
+
+async def test_a_text_that_can_t_be_redacted_is_not_kept(tmp_path: Path) -> None:
+    def broken(_: str) -> str:
+        raise RuntimeError("secret text")
+
+    with pytest.raises(
+        CallFailed, match=r"STAGEPOST_REDACT names has failed \(RuntimeError\)"
+    ) as it:
+        await journal_with(BodyCodec(redact=broken), tmp_path).body('"text"')
+    assert "secret" not in str(it.value)

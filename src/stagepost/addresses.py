@@ -28,6 +28,12 @@ def server_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def host_of(url: str) -> str:
+    """What may be shown of a URL whose path or query may be a secret. Raises ValueError."""
+    parts = urlsplit(server_url(url))
+    return f"{parts.scheme}://{parts.hostname}"
+
+
 def host_and_port(text: str) -> tuple[str, int]:
     """Where to listen, from `HOST:PORT`; port 0 is any free one. Raises ValueError."""
     host, _, port = text.rpartition(":")

@@ -77,8 +77,8 @@ class Estimate(NamedTuple):
 class Body(NamedTuple):
     """A request or an answer as it is kept: its text, or the blob that holds it where it is large.
 
-    `sha256` is that of what is kept, in hexadecimal, and `size` its bytes. `redacted` says that it
-    is not word for word what was sent.
+    `sha256` is that of what is kept, in hexadecimal, and `size` its bytes, both before it is
+    encrypted. `redacted` says that it is not word for word what was sent.
     """
 
     sha256: str

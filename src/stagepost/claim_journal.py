@@ -1,7 +1,6 @@
 """The journal of a claim that runs in this process: straight to store, blobs and bus."""
 
 import asyncio
-import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,12 +10,13 @@ from uuid_utils import uuid7
 
 from stagepost.batch import MOST_BATCHES, Batch, ChildRecord
 from stagepost.blobs import Blobs
+from stagepost.body_codec import PLAIN, BodyCodec
 from stagepost.bus import Bus
 from stagepost.calls import INLINE_MOST, Body
 from stagepost.child_pages import ChildPages
 from stagepost.claim_calls import NO_MODELS, ClaimCalls
 from stagepost.claim_limits import ClaimLimits
-from stagepost.errors import CallFailed, LeaseLost
+from stagepost.errors import BodyUnreadable, CallFailed, LeaseLost
 from stagepost.failure import FailureKind
 from stagepost.insisting import insist
 from stagepost.journal import CallWait, Found, GotCall, NewChildren, NewStep, WantedCall
@@ -42,8 +42,8 @@ class ClaimJournal:
     """
 
     __slots__ = (
-        "_batches", "_blobs", "_bus", "_calls", "_claim", "_closed", "_knows_all", "_limiting",
-        "_own", "_pages", "_progress", "_saved", "_store", "_texts", "_to_come",
+        "_batches", "_blobs", "_bus", "_calls", "_claim", "_closed", "_codec", "_knows_all",
+        "_limiting", "_own", "_pages", "_progress", "_saved", "_store", "_texts", "_to_come",
         "_worker_lease", "lease", "limits", "progressed",
     )  # fmt: skip
 
@@ -57,6 +57,7 @@ class ClaimJournal:
         limiting: Limiting | None = None,
         worker_lease: WorkerLease | None = None,
         calls: ClaimCalls | None = None,
+        codec: BodyCodec = PLAIN,
     ) -> None:
         self._claim = claim
         self._worker_lease = worker_lease
@@ -75,6 +76,7 @@ class ClaimJournal:
         self._texts: dict[str, StepText] = {}
         self._limiting = limiting
         self._calls = calls
+        self._codec = codec
         self.limits: ClaimLimits | None = None
         """What the claim has taken of limits, once it has."""
         self.progressed = False
@@ -136,18 +138,32 @@ class ClaimJournal:
             await self._calls.reject(call_id, why)
 
     async def body(self, text: str) -> Body:
-        """A request's or an answer's text as the ledger keeps it."""
-        content = text.encode()
-        sha256 = hashlib.sha256(content).hexdigest()
+        """A request's or an answer's text as the ledger keeps it.
+
+        Raises CallFailed where it can't be redacted as is wanted.
+        """
+        try:
+            stored, sha256, size, redacted = self._codec.kept(text)
+        except Exception as error:
+            raise CallFailed(
+                f"What STAGEPOST_REDACT names has failed ({type(error).__name__}); mend it, then "
+                "redrive the task.",
+                kind=FailureKind.CONFIG,
+            ) from error
+        content = stored.encode()
         if len(content) <= INLINE_MOST:
-            return Body(sha256, len(content), text)
+            return Body(sha256, size, stored, redacted=redacted)
         key = await self._stage()
         await insist(lambda: self._blobs.put(key, chunks(content), limit=len(content)))
-        return Body(sha256, len(content), blob=key)
+        return Body(sha256, size, blob=key, redacted=redacted)
 
     async def body_text(self, body: Body) -> str:
-        """And back."""
-        return await self.text(Payload(body.text, body.size, body.blob))
+        """And back. Raises CallFailed where the key is missing with which it was encrypted."""
+        stored = await self.text(Payload(body.text, body.size, body.blob))
+        try:
+            return self._codec.read(stored, body.sha256)
+        except BodyUnreadable as error:
+            raise CallFailed(str(error), kind=FailureKind.CONFIG) from error
 
     async def begin(self) -> None:
         """Return once something may be started.

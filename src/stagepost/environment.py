@@ -51,6 +51,10 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         limits=_limits(env),
         shared_limits=_shared_limits(env.get("STAGEPOST_LIMITS", "")),
         models=env.get("STAGEPOST_MODELS", ""),
+        body_keys=env.get("STAGEPOST_BODY_KEYS", ""),
+        body_keys_file=env.get("STAGEPOST_BODY_KEYS_FILE", ""),
+        redact=env.get("STAGEPOST_REDACT", ""),
+        audit_anchor=env.get("STAGEPOST_AUDIT_ANCHOR", ""),
     )
     if settings.probe:
         host_and_port(settings.probe)

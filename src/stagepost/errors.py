@@ -6,7 +6,8 @@
     │   │   └── StoreBroken    a sync has failed; the process must be replaced
     │   ├── QueueFull          the store's writer has no room now
     │   ├── TenantFull         its tenant has too many that wait
-    │   └── LimiterUnavailable the limiter can't be asked; nothing is granted
+    │   ├── LimiterUnavailable the limiter can't be asked; nothing is granted
+    │   └── AnchorUnavailable  seals of the ledger can't be copied now
     ├── Terminal               the same call will never succeed
     │   ├── StoreRefused       the data folder can't be opened; its sentence has the remedy
     │   ├── UnknownType        no handler is registered for the type
@@ -17,6 +18,7 @@
     │   │   └── Gone           the task was there; it was pruned or erased
     │   ├── NotAllowed         this caller may not do it
     │   ├── UploadSwept        a file that an input names is not kept any more
+    │   ├── BodyUnreadable     a text of the ledger can't be decrypted with the keys that are set
     │   ├── Unwritable         the store can't keep this, however often it is tried
     │   └── Invalid            the input fails its model; `errors` names the fields
     ├── Conflict               the state of the world forbids it now
@@ -76,6 +78,10 @@ class QueueFull(Retryable):
 
 class LimiterUnavailable(Retryable):
     """The limiter can't be asked now; without its answer nothing is granted."""
+
+
+class AnchorUnavailable(Retryable):
+    """The audit anchor takes no seals now; the store keeps them until it does."""
 
 
 class TenantFull(Retryable):
@@ -183,6 +189,10 @@ class Overloaded(HandlerError):
 
 class ServerError(HandlerError):
     """A service that the handler needs failed; tried again by the type's Retry."""
+
+
+class BodyUnreadable(Terminal):
+    """A text of the ledger can't be decrypted with the keys that are set; it is still there."""
 
 
 class CallFailed(StagepostError):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeGuard
 
 from stagepost.blobs import Blobs
+from stagepost.body_codec import PLAIN, BodyCodec
 from stagepost.bus import Bus
 from stagepost.child.frames import RunHandler, has_name, name_of
 from stagepost.child.process import ChildDied, Children
@@ -71,6 +72,7 @@ class Executor:
         lanes: Collection[str] = (),
         limiting: Limiting | None = None,
         asking: Asking | None = None,
+        codec: BodyCodec = PLAIN,
     ) -> None:
         self._app = app
         self._learner = learner
@@ -79,6 +81,7 @@ class Executor:
         self._bus = bus
         self._limiting = limiting
         self._asking = asking
+        self._codec = codec
         self._children = Children()
         self._pages = ChildPages(app, store, lanes)
         self._threads = Threads(THREADS)
@@ -98,6 +101,7 @@ class Executor:
             self._limiting,
             running.worker_lease,
             calls,
+            self._codec,
         )
         try:
             try:

@@ -6,6 +6,7 @@ import sys
 import traceback
 from pathlib import Path
 
+from stagepost.body_codec import Redact
 from stagepost.registry import App
 from stagepost.settings import Settings
 from stagepost.tasks import app as built_in
@@ -59,6 +60,26 @@ def load_app(reference: str) -> App:
         raise ValueError(f'--app "{reference}" can\'t be loaded: {_where(error)}.') from error
     if not isinstance(found, App):
         raise TypeError(f'--app "{reference}" is no stagepost.App.')
+    return found
+
+
+def load_redact(reference: str) -> Redact:
+    """The function that STAGEPOST_REDACT names. Raises ValueError or TypeError with the remedy."""
+    module_name, _, attribute = reference.partition(":")
+    if not module_name or not attribute:
+        raise ValueError(
+            f'STAGEPOST_REDACT is "{reference}"; write it as module:function, such as '
+            '"my.privacy:redact".'
+        )
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: Redact = getattr(importlib.import_module(module_name), attribute)
+    except Exception as error:  # a module may raise anything when it is imported
+        raise ValueError(
+            f'STAGEPOST_REDACT "{reference}" can\'t be loaded: {_where(error)}.'
+        ) from error
+    if not callable(found):
+        raise TypeError(f'STAGEPOST_REDACT "{reference}" is no function.')
     return found
 
 

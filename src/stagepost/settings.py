@@ -86,6 +86,12 @@ class Settings:
     shared_limits: Mapping[str, Limit] = field(default_factory=dict)
     models: str = ""
     """The file that tells which models there are; "": `models.toml` here or in the data folder."""
+    body_keys: str = field(default="", repr=False)
+    body_keys_file: str = ""
+    redact: str = ""
+    """How texts of the ledger are encrypted and redacted; see `stagepost.body_codec`."""
+    audit_anchor: str = field(default="", repr=False)
+    """Where the seals of the ledger are copied to: a file, or an http(s) URL; "": nowhere."""
 
     @property
     def server(self) -> str:

@@ -9,7 +9,9 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from stagepost import adapters
+from stagepost.anchor import Anchor
 from stagepost.blobs import Blobs
+from stagepost.body_codec import PLAIN, BodyCodec
 from stagepost.broker import Broker
 from stagepost.bus import Bus
 from stagepost.client import Client
@@ -28,6 +30,7 @@ from stagepost.maintenance.planner import Planner
 from stagepost.maintenance.pruner import Pruner
 from stagepost.maintenance.rescuer import Rescuer
 from stagepost.maintenance.scheduler import Scheduler
+from stagepost.maintenance.sealer import Sealer
 from stagepost.maintenance.sweeper import Sweeper
 from stagepost.maintenance.versions import VersionWatch
 from stagepost.notifier import Notifier
@@ -64,6 +67,8 @@ class Engine:
     client: Client
     worker: Worker
     learner: Learner
+    anchor: Anchor | None = None
+    codec: BodyCodec = PLAIN
 
 
 @asynccontextmanager
@@ -100,6 +105,7 @@ async def _loops(engine: Engine, settings: Settings) -> AsyncIterator[None]:
         loops["versions"] = VersionWatch(engine.store, engine.clock, settings.lease).run
         loops["rescuer"] = Rescuer(engine.store, engine.clock, settings.lease).run
         loops["mass changes"] = MassChanger(engine.store, engine.clock).run
+        loops["sealer"] = Sealer(engine.store, engine.clock, engine.anchor).run
         loops["housekeeping"] = _housekeeping(engine).run
     keepers = [
         asyncio.create_task(_keep(name, run, engine.clock), name=name)
@@ -151,7 +157,7 @@ async def _opened(
     parts: Collection[Part],
     opened: AsyncExitStack,
 ) -> Engine:
-    broker = adapters.broker(settings)
+    broker, codec = adapters.broker(settings), adapters.body_codec(settings)
     open_bus, open_limiter = adapters.bus(settings), adapters.limiter(settings)
     open_store = adapters.store(settings)
     bus = await open_bus(settings, parts)
@@ -169,9 +175,12 @@ async def _opened(
         app=app, store=store, broker=broker, blobs=blobs, notifier=notifier, lanes=settings.lanes
     )
     learner = Learner(store, clock)
+    anchor = adapters.anchor(settings) if Part.MAINTENANCE in parts else None
+    if anchor is not None:
+        opened.push_async_callback(anchor.close)
     models = None if set(parts) == {Part.MAINTENANCE} else adapters.models(settings)
     asking = adapters.asking(models, limiter, store, clock) if Part.WORKER in parts else None
-    executor = Executor(app, store, blobs, bus, learner, settings.lanes, limiting, asking)
+    executor = Executor(app, store, blobs, bus, learner, settings.lanes, limiting, asking, codec)
     worker = Worker(app, store, bus, executor, _worker_options(settings))
     return Engine(
         settings,
@@ -189,6 +198,8 @@ async def _opened(
         client,
         worker,
         learner,
+        anchor,
+        codec,
     )
 
 

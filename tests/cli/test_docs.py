@@ -29,7 +29,7 @@ def commands(command: Any, path: tuple[str, ...] = ("stagepost",)) -> Iterator[t
             yield from commands(inner, (*path, name))
 
 
-GROUPS = {"stagepost keys", "stagepost schedules"}
+GROUPS = {"stagepost audit", "stagepost keys", "stagepost schedules"}
 """They do nothing by themselves."""
 
 ALL = dict(commands(get_command(app)))

@@ -22,6 +22,7 @@ from stagepost.cli import (
     usage,
     watch,
 )
+from stagepost.cli.audit import audit_app
 from stagepost.cli.batches import batches_app
 from stagepost.cli.dead_letters import dead_letters_app
 from stagepost.cli.dev import dev_app
@@ -38,7 +39,7 @@ _HELP = """Stagepost runs long AI tasks behind a product.
 \b
 Exit codes:
   0  completed; for up, api, worker, maintenance: ended after a clean drain
-  1  the task ended otherwise; for doctor: something fails
+  1  the task ended otherwise; for doctor and audit verify: something is wrong
   2  usage: the command line, a setting, a local file or the app
   3  the server could not be reached, or could not do it now
   4  refused: by the server, or a data folder or port can't be had
@@ -76,6 +77,7 @@ app.command()(quotas.quotas)
 app.command()(budgets.budgets)
 app.command(name="usage")(usage.show_usage)
 app.add_typer(keys_app, name="keys")
+app.add_typer(audit_app, name="audit")
 app.command()(doctor.doctor)
 app.command()(init.init)
 app.command()(simulate.simulate_provider)

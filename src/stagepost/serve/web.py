@@ -76,6 +76,7 @@ def _parts(engine: Engine, draining: asyncio.Event) -> Parts:
         notifier=engine.notifier,
         bus=engine.bus,
         limiting=engine.limiting,
+        codec=engine.codec,
         models=engine.models,
         asking=engine.asking,
         blobs=engine.blobs,

@@ -38,6 +38,7 @@ from stagepost.store.reading import Reading
 from stagepost.store.retention import Retention
 from stagepost.store.rules import RuleBook
 from stagepost.store.schedules import Schedules
+from stagepost.store.seals import Seals
 from stagepost.store.waits import Waits
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "Retention",
     "RuleBook",
     "Schedules",
+    "Seals",
     "Store",
     "Waits",
 ]
@@ -87,6 +89,11 @@ class Store(Accepting, Claiming, Keeping, Reading, Keys, Protocol):
     @property
     def budgets(self) -> BudgetRules:
         """What tenants may spend, where people have set it."""
+        ...
+
+    @property
+    def seals(self) -> Seals:
+        """What makes a change of those calls show."""
         ...
 
     @property

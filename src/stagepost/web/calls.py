@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from stagepost.calls import Body, Call
-from stagepost.errors import NotFound
+from stagepost.errors import BodyUnreadable, Conflict, NotFound
 from stagepost.records import Scope
 from stagepost.web import call_shapes, shapes
 from stagepost.web.answers import Operation, Page, answer, identity_of, reads
@@ -38,13 +38,14 @@ class CallRoutes:
     def __init__(self, parts: Parts, reader: StatusReader) -> None:
         self._calls = parts.store.calls
         self._blobs = parts.blobs
+        self._codec = parts.codec
         self._reader = reader
 
     def operations(self) -> Sequence[Operation]:
         """The routes."""
         return [
             reads(_CALLS, self.find, Listed[CallItem], 404),
-            reads(f"{_CALLS}/{{call_id}}", self.get, WholeCall, 404),
+            reads(f"{_CALLS}/{{call_id}}", self.get, WholeCall, 404, 409),
         ]
 
     async def find(
@@ -85,9 +86,13 @@ class CallRoutes:
     async def _text(self, body: Body | None) -> str | None:
         if body is None or body.size > SHOWN_MOST:
             return None
-        if body.blob is None:
-            return body.text
-        return (await self._blobs.get(body.blob)).decode()
+        stored = body.text
+        if body.blob is not None:
+            stored = (await self._blobs.get(body.blob)).decode()
+        try:
+            return None if stored is None else self._codec.read(stored, body.sha256)
+        except BodyUnreadable as error:
+            raise Conflict(str(error)) from error
 
 
 def _sees_messages(request: Request) -> bool:

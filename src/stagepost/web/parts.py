@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stagepost.blobs import Blobs
+from stagepost.body_codec import PLAIN, BodyCodec
 from stagepost.bus import Bus
 from stagepost.client import Client
 from stagepost.clock import Clock
@@ -41,6 +42,7 @@ class Parts:
     limiting: Limiting
     blobs: Blobs
     clock: Clock
+    codec: BodyCodec = PLAIN
     models: Catalogue | None = None
     asking: Asking | None = None
     checks: Mapping[str, Check] = field(default_factory=dict)

@@ -7,6 +7,7 @@ import pytest
 
 from support.contents import Contents, sqlite_contents
 from support.postgres_worlds import PostgresWorlds
+from support.tampering import Tamper, sqlite_tamper
 from support.world import Opener, World, a_world, open_sqlite
 
 
@@ -34,6 +35,21 @@ def contents(request: pytest.FixtureRequest, world: World) -> Contents:
         return lambda: sqlite_contents(world.folder)
     worlds: PostgresWorlds = request.getfixturevalue("postgres_worlds")
     return lambda: worlds.contents(world.folder)
+
+
+@pytest.fixture
+def tamper(request: pytest.FixtureRequest, world: World) -> Tamper:
+    """Changes rows past the store."""
+    if request.node.callspec.params["open_store"] == "sqlite":
+        return sqlite_tamper(world.folder)
+    worlds: PostgresWorlds = request.getfixturevalue("postgres_worlds")
+
+    async def tamper(*statements: str) -> None:
+        async with worlds.connection(world) as connection:
+            for statement in statements:
+                await connection.execute(statement)
+
+    return tamper
 
 
 @pytest.fixture

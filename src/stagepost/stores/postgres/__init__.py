@@ -52,6 +52,7 @@ from stagepost.stores.postgres.quota_rules import PostgresQuotas
 from stagepost.stores.postgres.retention import PostgresRetention
 from stagepost.stores.postgres.rules import PostgresRules
 from stagepost.stores.postgres.schedules import PostgresSchedules
+from stagepost.stores.postgres.seals import PostgresSeals
 from stagepost.stores.postgres.waits import PostgresWaits
 from stagepost.task import CancelRequest, Lease, Payload, Task
 from stagepost.versions import Stamped
@@ -76,6 +77,7 @@ class PostgresStore:
         self.waits = PostgresWaits(self._engine)
         self.children = PostgresChildren(self._engine)
         self.calls = PostgresCalls(self._engine)
+        self.seals = PostgresSeals(self._engine)
         self.limits = PostgresLimits(self._engine)
         self.budgets = PostgresBudgets(self._engine)
         self.schedules = PostgresSchedules(

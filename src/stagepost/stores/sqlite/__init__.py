@@ -57,6 +57,7 @@ from stagepost.stores.sqlite.readers import Readers
 from stagepost.stores.sqlite.retention import SqliteRetention
 from stagepost.stores.sqlite.rules import SqliteRules
 from stagepost.stores.sqlite.schedules import SqliteSchedules
+from stagepost.stores.sqlite.seals import SqliteSeals
 from stagepost.stores.sqlite.submitting import Submitting
 from stagepost.stores.sqlite.waits import SqliteWaits
 from stagepost.stores.sqlite.writer import Writer
@@ -105,6 +106,7 @@ class SqliteStore:
         self.waits = SqliteWaits(self._writer)
         self.children = SqliteChildren(self._writer, self._readers, max_queued)
         self.calls = SqliteCalls(self._writer, self._readers)
+        self.seals = SqliteSeals(self._writer, self._readers)
         self.limits = SqliteLimits(self._writer, self._readers)
         self.budgets = SqliteBudgets(self._writer, self._readers)
         self.retention = SqliteRetention(self._writer, self._readers)

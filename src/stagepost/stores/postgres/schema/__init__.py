@@ -27,6 +27,7 @@ from stagepost.stores.postgres.schema.mass import MASS
 from stagepost.stores.postgres.schema.retention import RETENTION
 from stagepost.stores.postgres.schema.room import ROOM
 from stagepost.stores.postgres.schema.schedules import SCHEDULES
+from stagepost.stores.postgres.schema.seals import SEALS
 from stagepost.stores.postgres.schema.spent import SPENT
 from stagepost.stores.postgres.schema.stones import STONES
 from stagepost.stores.postgres.schema.versions import VERSIONS
@@ -63,6 +64,7 @@ MIGRATIONS: Final = (
     Migration(ROOM, oldest=1),
     Migration(CALLS, oldest=1),
     Migration(BUDGETS, oldest=1),
+    Migration(SEALS, oldest=1),
 )
 """Script n brings a schema from version n to n + 1. A landed script is never changed."""
 

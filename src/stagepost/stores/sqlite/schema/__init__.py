@@ -21,6 +21,7 @@ from stagepost.stores.sqlite.schema.mass import MASS
 from stagepost.stores.sqlite.schema.retention import RETENTION
 from stagepost.stores.sqlite.schema.room import ROOM
 from stagepost.stores.sqlite.schema.schedules import SCHEDULES
+from stagepost.stores.sqlite.schema.seals import SEALS
 from stagepost.stores.sqlite.schema.spent import SPENT
 from stagepost.stores.sqlite.schema.stones import STONES
 from stagepost.stores.sqlite.schema.versions import VERSIONS
@@ -46,6 +47,7 @@ MIGRATIONS: Final = (
     ROOM,
     CALLS,
     BUDGETS,
+    SEALS,
 )
 """Script n brings a file from version n to n + 1. A landed script is never changed."""
 

@@ -1,0 +1,1 @@
+"""The anchors: each file an adapter of the port `stagepost.anchor`."""
