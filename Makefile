@@ -25,7 +25,7 @@ demo: setup ## review a contract with live progress (FILE=path for your own, KIL
 	@$(BIN)/python scripts/demo.py $(if $(KILL),--kill,) $(if $(FILE),"$(FILE)",)
 
 test: setup ## run every test, the real services included
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python $(if $(ARGS),-m pytest $(ARGS),scripts/run_tests.py)
 
 chaos: setup ## kill the engine at random for a quarter of an hour (CHAOS_TIMES=, CHAOS_SEED=)
 	@CHAOS_TIMES=$${CHAOS_TIMES:-20} CHAOS_SEED=$${CHAOS_SEED:-$$RANDOM} \

@@ -59,6 +59,16 @@ async def last_life(recorder: Recorder) -> None:
         await life.killed()
 
 
+class GuaranteeBroken(AssertionError):
+    """What was found is no accident of the machine."""
+
+
+async def unbroken(recorder: Recorder) -> None:
+    """The last life, after which no guarantee may be broken."""
+    if wrong := await proven(recorder):
+        raise GuaranteeBroken("\n".join(wrong))
+
+
 async def proven(recorder: Recorder) -> list[str]:
     """The last life, then what is wrong; the engine's own log is shown if anything is."""
     wrong = ["it did not come to its end"]

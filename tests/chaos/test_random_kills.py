@@ -9,7 +9,7 @@ import pytest
 
 from chaos.checker import history
 from chaos.recorder import Life, Recorder
-from chaos.scenes import TIMES, answered, proven, seeded, submit
+from chaos.scenes import TIMES, answered, seeded, submit, unbroken
 
 TASKS = 1_000 * TIMES
 
@@ -18,7 +18,7 @@ TASKS = 1_000 * TIMES
 async def test_a_thousand_tasks_under_random_kills(tmp_path: Path) -> None:
     rng, recorder = seeded("random kills"), Recorder(tmp_path)
     number = 0
-    while number < TASKS:
+    while number < TASKS or recorder.lives < TASKS // 250:
         async with recorder.life() as life:
             again = [key for key in recorder.log.unknown() if rng.random() < 0.5]
             for task_id in rng.sample(sorted(recorder.log.accepted.values()), min(3, number)):
@@ -26,10 +26,9 @@ async def test_a_thousand_tasks_under_random_kills(tmp_path: Path) -> None:
             feeding = asyncio.create_task(feed(life, recorder, rng, number, again))
             await end(life, rng)
             number = await feeding
-    assert await proven(recorder) == []
+    await unbroken(recorder)
     found = history(recorder)
     assert len(found.tasks) == len(recorder.log.asked) == number
-    assert recorder.lives >= TASKS // 250
     completed = sum(task["status"] == "COMPLETED" for task in found.tasks.values())
     assert completed > number / 2
 
