@@ -15,7 +15,8 @@ from support.postgres_worlds import PostgresWorlds
 from support.world import a_world, new_id
 
 FILL: Final = """
-INSERT INTO seals SELECT 'tenant ' || n % 3, n, 1, gen_random_uuid(), gen_random_uuid(), 1, 'd', 'c',
+INSERT INTO seals
+    SELECT 'tenant ' || n % 3, n, 1, gen_random_uuid(), gen_random_uuid(), 1, 'd', 'c',
     CASE WHEN n % 100 > 0 THEN 1 END FROM generate_series(1, 3000) AS n;
 INSERT INTO seal_entries SELECT tenant, n, 0, first, 'RESULT', 'd' FROM seals;
 INSERT INTO unsealed SELECT 'tenant ' || n % 3, gen_random_uuid(), 'RESULT'
