@@ -254,3 +254,37 @@ def test_a_bus_and_blobs_that_are_not_shared_are_told_of(
         postgres_server, tmp_path, code="1", STAGEPOST_BUS="postgresql://a:b@127.0.0.1:9/c"
     )
     assert wrong["bus"]["level"] == "fail"
+
+
+MODELS = """
+[providers.main]
+kind = "openai"
+api_key_env = "A_KEY_OF_MAIN"
+[models.best]
+chain = ["main/large"]
+"""
+
+
+def test_models_and_what_their_providers_lack(tmp_path: Path) -> None:
+    file = tmp_path / "models.toml"
+    given: dict[str, Any] = {"STAGEPOST_MODELS": str(file)}
+    file.write_text(MODELS)
+    lacking = doctor("--data", str(tmp_path / "new"), "--app", "rig:app", **given)
+    assert lacking["models"]["detail"] == "aliases: best"
+    assert lacking["provider main"] == {
+        "check": "provider main",
+        "level": "warn",
+        "detail": "models.toml takes a key from A_KEY_OF_MAIN, which is not set",
+        "remedy": "Set it.",
+    }
+    there = doctor("--data", str(tmp_path / "new"), "--app", "rig:app", A_KEY_OF_MAIN="k", **given)
+    assert "provider main" not in there
+    file.write_text(MODELS.replace("main/large", "other/large"))
+    wrong = doctor("--data", str(tmp_path / "new"), "--app", "rig:app", code=1, **given)
+    assert wrong["models"]["level"] == "fail"
+    assert "other/large" in wrong["models"]["detail"]
+
+
+def test_without_models_it_says_so(tmp_path: Path) -> None:
+    found = doctor("--data", str(tmp_path / "new"), "--app", "rig:app")
+    assert found["models"]["detail"] == "there is no models.toml, so handlers can call no model"

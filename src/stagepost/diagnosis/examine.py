@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 
 from stagepost.diagnosis import audit, data_folder, database, machine, registered
+from stagepost.diagnosis import models as models_toml
 from stagepost.diagnosis.finding import Finding, Level, fail
 from stagepost.diagnosis.server import server
 from stagepost.errors import StoreRefused
@@ -31,6 +32,7 @@ async def examine(settings: Settings, remote: Remote, *, expected: bool) -> list
         found += await _database(settings, types)
     elif not running or settings.folder.exists():
         found += await _folder(settings, types)
+    found += await models_toml.models(settings)
     found.append(audit.anchor(settings))
     found.append(await machine.sandbox())
     return found
