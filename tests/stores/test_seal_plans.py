@@ -28,6 +28,12 @@ SELECT gen_random_uuid(), call_id, tenant, 'ada', 'review', 'a', 'b', 0, 'c', 'd
     1, 1, 1, 1, false, 'e', 1, 1, 'RESULT' FROM seal_entries"""
 
 
+ALLOWED: Final = {
+    "unsent": {"seals"},  # those that no anchor has, by an index of their own
+    "scan": {"unsealed"},  # those of the last seconds, which a page of calls is compared with
+}
+
+
 async def asked() -> dict[str, str]:
     """Each verb's statement."""
     seen: list[str] = []
@@ -62,14 +68,15 @@ async def test_a_plan_is_one_for_much(
 ) -> None:
     async with a_world(postgres_worlds.open, tmp_path) as world:
         backend = await connect(address_of(postgres_worlds.url_of(world)))
-        if filled:
-            await backend.execute(FILL)
-            await backend.execute("ANALYZE")
-        for name, statement in (await asked()).items():
-            plan = await plan_of(backend, statement)
-            read = set(wholly_read(plan))
-            # Of those that no anchor has: it has an index of its own.
-            allowed = {"unsent": {"seals"}}.get(name, set())
-            assert read <= allowed, (name, plan)
-        await backend.execute("TRUNCATE seals, seal_entries, unsealed, calls")
-        await backend.close()
+        try:
+            if filled:
+                await backend.execute(FILL)
+                await backend.execute("ANALYZE")
+            for name, statement in (await asked()).items():
+                if name == "held" and not filled:
+                    continue  # a verification connects anew: its plans are made for what is there
+                plan = await plan_of(backend, statement)
+                assert set(wholly_read(plan)) <= ALLOWED.get(name, set()), (name, plan)
+            await backend.execute("TRUNCATE seals, seal_entries, unsealed, calls")
+        finally:
+            await backend.close()
