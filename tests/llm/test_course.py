@@ -79,6 +79,15 @@ def test_what_the_provider_asks_for_is_waited_for() -> None:
     assert step.seconds == 0.5
 
 
+def test_each_refusal_has_a_wait_of_its_own() -> None:
+    limited = course(LARGE)
+    asked = [1.0, 5.0, 30.0, 1.0, None]
+    steps = [limited.refused(Refusal(K.RATE_LIMIT, "slow down", each), 0.1) for each in asked]
+    waits = [step.seconds for step in steps if isinstance(step, Wait)]
+    # Where less is asked for than what our own waits have grown to, or nothing, those are waited.
+    assert waits == pytest.approx([1.0, 5.0, 30.0, 1.0, 1.6])
+
+
 def test_a_limit_stays_with_its_model() -> None:
     limited = course()
     for _ in range(MOST_SENT - 1):
