@@ -23,7 +23,11 @@ from stagepost.llm.refusal import Refusal
 _K = FailureKind
 
 MOST_SENT: Final = 12
-"""Calls that are sent for one call of a handler, repairs included."""
+"""Calls that are sent for one call of a handler.
+
+What earlier claims have sent counts, too, unless it was refused and cost nothing: so it ends also
+where each worker dies amid it.
+"""
 
 
 class Patience(NamedTuple):
@@ -86,6 +90,7 @@ class Course:
     chain: Sequence[Model]
     closed: Callable[[Model], Closed | None]
     sent: int = 0
+    """Calls so far, those of earlier claims among them that may have been paid for."""
     _place: int = 0
     _failed: Counter[tuple[int, FailureKind]] = field(default_factory=Counter)
 
