@@ -82,7 +82,7 @@ def create_app(parts: Parts) -> Envelope:
         ArtifactRoutes(parts, reader),
         UploadRoutes(parts),
         BatchRoutes(parts, reader),
-        DeadLetterRoutes(parts),
+        DeadLetterRoutes(parts, reader),
         RedriveRoutes(parts),
         LaneRoutes(parts),
         SharedLimitRoutes(parts),
