@@ -2,6 +2,7 @@
 ever."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from engine_kit.asking import SLOW, asking, calls, models_file, states
 from engine_kit.engine import ALL, LONG, finished, reached, running, until
 from stagepost import App, Context
 from stagepost.calls import CallState
-from stagepost.simulated import SimulatedProvider, Step, serve
+from stagepost.simulated import SimulatedProvider, Simulation, Step, serve
 from stagepost.task import Status
 from support.postgres import Server
 from support.world import new_id
@@ -70,6 +71,10 @@ async def test_one_of_eight_calls_is_told_to_come_back_in_half_a_minute(tmp_path
         assert judge.ledger.refused.total() == 1
 
 
+def asked_so_often(judge: Simulation, times: int) -> bool:
+    return judge.ledger.received == times
+
+
 @pytest.mark.parametrize("kind", ["embedded", "postgres"])
 async def test_a_call_that_no_worker_outlives_is_not_sent_for_ever(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
@@ -88,7 +93,7 @@ async def test_a_call_that_no_worker_outlives_is_not_sent_for_ever(
         for life in range(3):
             async with running(app, tmp_path / "data", **told) as engine:
                 task_id = task_id or (await engine.client.submit("ask", "Hello")).task_id
-                await until(lambda life=life: judge.ledger.received == life + 1)
+                await until(partial(asked_so_often, judge, life + 1))
         async with running(app, tmp_path / "data", **told) as engine:
             task = (await finished(engine, task_id)).task
             assert (task.status, task.failure_kind) == (Status.DEAD_LETTER, "UNKNOWN_OUTCOME")

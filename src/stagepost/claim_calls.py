@@ -21,10 +21,11 @@ from stagepost.limiter import Verdict
 from stagepost.limiting import place_in_line
 from stagepost.llm.asking import Asking, Flying
 from stagepost.llm.catalogue import Model, UnknownModel
-from stagepost.llm.course import ELSEWHERE, MOST_SENT, Ask, Course, GiveUp, Wait
+from stagepost.llm.course import Ask, Course, GiveUp, Wait
 from stagepost.llm.lending import Lent
 from stagepost.llm.provider import CallRefused
 from stagepost.llm.purses import Spender
+from stagepost.llm.reactions import ELSEWHERE, MOST_SENT
 from stagepost.llm.refusal import Refusal
 from stagepost.llm.request_hash import request_hash
 from stagepost.llm.reserving import tenants_share

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from stagepost.failure import FailureKind
 from stagepost.llm.catalogue import Catalogue, Model
-from stagepost.llm.course import MOST_SENT, PATIENCE, Ask, Closed, Course, GiveUp, Next, Wait
+from stagepost.llm.course import Ask, Closed, Course, GiveUp, Next, Wait
+from stagepost.llm.reactions import MOST_SENT, PATIENCE
 from stagepost.llm.refusal import Refusal
 
 K = FailureKind
