@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,13 +47,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", nargs="?", type=Path, help="a contract of your own")
     parser.add_argument("--app", default="", help="task types of your own, as MODULE:APP")
+    parser.add_argument("--models", type=Path, help="a models.toml: a model reads the clauses")
     parser.add_argument("--kill", action="store_true", help="kill the server in the middle")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, _terminated)
     try:
         with _scratch() as scratch:
             file = _contract(given.file, scratch)
-            with _server(scratch, given.app) as server:
+            with _server(scratch, given.app, given.models) as server:
                 return asyncio.run(_review(server, file, kill=given.kill))
     except (Stopped, StagepostError) as error:
         complain(str(error))
@@ -98,16 +100,17 @@ class Server(NamedTuple):
 
 
 @contextlib.contextmanager
-def _server(scratch: Path, app: str) -> Iterator[Server]:
+def _server(scratch: Path, app: str, models: Path | None) -> Iterator[Server]:
     """A server on a free port."""
     words = ["up", "--port", "0", "--data", str(scratch / "data")]
     command = [sys.executable, "-P", "-m", "stagepost", *words, *(["--app", app] if app else [])]
+    environment = _environment(models)
     with contextlib.ExitStack() as undo:
         # A signal inside Popen would leave a server that nobody knows of.
         with _later(signal.SIGINT, signal.SIGTERM):
             with (scratch / "out").open("wb") as out, (scratch / "log").open("wb") as log:
                 process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=out, stderr=log, env=_environment()
+                    command, stdin=subprocess.DEVNULL, stdout=out, stderr=log, env=environment
                 )
             undo.callback(_end, process)
         yield Server(_ready(process, scratch), process.pid)
@@ -129,9 +132,10 @@ def _later(*numbers: signal.Signals) -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def _environment() -> dict[str, str]:
-    # The demo must not end up in somebody's real store.
-    return {name: value for name, value in os.environ.items() if "STAGEPOST_" not in name}
+def _environment(models: Path | None) -> dict[str, str]:
+    # The demo must not end up in somebody's real store, nor spend somebody's money unasked.
+    kept = {name: value for name, value in os.environ.items() if "STAGEPOST_" not in name}
+    return kept if models is None else {**kept, "STAGEPOST_MODELS": str(models.resolve())}
 
 
 def _ready(process: "subprocess.Popen[bytes]", scratch: Path) -> str:
@@ -171,6 +175,7 @@ async def _review(server: Server, file: Path, *, kill: bool) -> int:
         artifacts = [each async for each in remote.artifacts(task_id)]
         saved = await save_all(remote, await remote.task(task_id), artifacts, REPORTS)
     _print_report(saved)
+    _print_calls(url, task_id)
     _print_pages(url, task_id)
     return Exit.COMPLETED
 
@@ -223,6 +228,21 @@ def _print_report(saved: Sequence[Path]) -> None:
     for name in ("report.html", "report.json"):
         if name in files:
             print(f"{name:<12} {files[name]}")
+
+
+def _print_calls(url: str, task_id: str) -> None:
+    """What the ledger has of the task's calls to models; nothing where there was none."""
+    states: Counter[str] = Counter()
+    with httpx.Client(base_url=url, trust_env=False, timeout=10) as client:
+        page: dict[str, Any] = {"next": ""}
+        while page["next"] is not None:
+            after = {"after": page["next"]} if page["next"] else {}
+            answer = client.get(f"/api/v1/tasks/{task_id}/calls", params={"limit": 200, **after})
+            page = answer.raise_for_status().json()
+            states.update(call["state"] for call in page["items"])
+    if states:
+        told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+        print(f"calls of models in the ledger: {told}")
 
 
 def _print_pages(url: str, task_id: str) -> None:

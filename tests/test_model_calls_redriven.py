@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from engine_kit.asking import asking, states
-from engine_kit.engine import finished
+from engine_kit.engine import ALL, finished
 from stagepost import App, Context, InvalidInput
 from stagepost.calls import CallState
 from stagepost.simulated import Simulation, Step
@@ -48,6 +48,19 @@ async def find(ctx: Context, request: str) -> str:
 
     await ctx.step("read", ask)
     return (await ctx.llm.chat("best", request, response_model=Finding)).risk
+
+
+@app.task("find-told")
+async def find_told(ctx: Context, request: str) -> str:
+    """The same, by a prompt that stands in a file, as code would: a person may mend it."""
+
+    async def ask(word: str) -> str:
+        return (await ctx.llm.chat("best", word)).text
+
+    for word in ("parties", "clauses"):
+        await ctx.step(word, ask, word)
+    prompt = (Path(request) / "prompt").read_text()
+    return (await ctx.llm.chat("best", prompt, response_model=Finding)).risk
 
 
 Opened = Callable[..., AbstractAsyncContextManager[tuple[Engine, Simulation]]]
@@ -106,3 +119,28 @@ async def test_a_bad_answer_is_not_replayed_and_a_saved_step_not_paid_again(
         assert (await finished(engine, task_id)).task.status is Status.COMPLETED
         assert (await states(engine, task_id))[4:] == [RESULT]
         assert simulation.ledger.billed == 5
+
+
+async def test_a_mended_prompt_is_paid_for_and_nothing_that_was_saved(
+    opened: Opened, tmp_path: Path
+) -> None:
+    prompt = tmp_path / "prompt"
+    prompt.write_text("Tell me of the clause.")
+    bad = Step(answer={"danger": 1}, contains="Tell me of the clause.", times=3)
+    good = Step(answer={"risk": "none"}, contains="Name its risk.")
+    async with opened(bad, good) as (engine, simulation):
+        task_id = await dead(engine, "find-told", str(tmp_path))
+        was = (await engine.store.get(task_id, ALL)).task
+        assert (was.failure_kind, was.attempt) == ("BAD_OUTPUT", 1)
+        assert await states(engine, task_id) == [RESULT] * 2 + [REJECTED] * 3
+        assert simulation.ledger.billed == 5
+
+        prompt.write_text("Name its risk.")
+        await engine.client.redrive(task_id)
+        view = await finished(engine, task_id)
+        assert view.task.status is Status.COMPLETED
+        assert await engine.client.result(view) == "none"
+        assert (await states(engine, task_id))[5:] == [RESULT]
+        assert simulation.ledger.billed == 6
+        # The repairs differ from what they mend: no prompt was paid for twice.
+        assert simulation.ledger.by_content.excess == 0

@@ -21,10 +21,11 @@ from stagepost.limiter import Verdict
 from stagepost.limiting import place_in_line
 from stagepost.llm.asking import Asking, Flying
 from stagepost.llm.catalogue import Model, UnknownModel
-from stagepost.llm.course import ELSEWHERE, Ask, Course, GiveUp, Wait
+from stagepost.llm.course import Ask, Course, GiveUp, Wait
 from stagepost.llm.lending import Lent
 from stagepost.llm.provider import CallRefused
 from stagepost.llm.purses import Spender
+from stagepost.llm.reactions import ELSEWHERE, MOST_SENT
 from stagepost.llm.refusal import Refusal
 from stagepost.llm.request_hash import request_hash
 from stagepost.llm.reserving import tenants_share
@@ -87,7 +88,7 @@ class ClaimCalls:
 
     async def _asked(self, key: CallKey, wanted: WantedCall, keeper: Keeper) -> GotCall | CallWait:
         if key not in self._courses:
-            self._courses[key] = self._course(wanted)
+            self._courses[key] = await self._course(key, wanted)
         course = self._courses[key]
         span = self._watch.operation(key, wanted, course.model)
         try:
@@ -118,11 +119,22 @@ class ClaimCalls:
         """Return once nothing that this claim has sent is on its way any more."""
         await self._asking.landing_of(self._claim.lease_id)
 
-    def _course(self, wanted: WantedCall) -> Course:
+    async def _course(self, key: CallKey, wanted: WantedCall) -> Course:
         try:
-            return self._asking.course(wanted.request.model)
+            course = self._asking.course(wanted.request.model)
         except UnknownModel as error:
             raise CallFailed(str(error), kind=FailureKind.CONFIG) from error
+        if self._claim.fence > FIRST_CLAIM:
+            # A call that ends its worker each time, or is cut off by each deploy, ends as well.
+            course.sent = await insist(lambda: self._store.calls.tries(self._claim.task_id, key))
+        if course.sent >= MOST_SENT:
+            raise CallFailed(
+                f'A call of the step "{key.path or "main"}" was sent {course.sent} times, and none '
+                "had an answer that can be used; look at the task's calls, and redrive it if it "
+                "may be paid for again.",
+                kind=FailureKind.UNKNOWN_OUTCOME,
+            )
+        return course
 
     async def _go(self, asked: Asked, course: Course) -> GotCall | CallWait:
         clock, patient = self._asking.clock, asked.wanted.patient

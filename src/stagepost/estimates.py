@@ -86,6 +86,12 @@ def guessed(history: Durations, size: int) -> Guess | None:
     return Guess(round(median(found)), found[ceil(len(found) * 0.9) - 1], len(found))
 
 
+def on_average(history: Durations) -> float | None:
+    """What many tasks of any size will take each; None where the history has none."""
+    found = [each for latest in history.values() for each in latest]
+    return mean(found) if found else None
+
+
 def _proportion(place: int, neighbour: int) -> float:
     return seed(_middle(place)) / seed(_middle(neighbour))
 

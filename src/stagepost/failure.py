@@ -153,7 +153,7 @@ _SENTENCES: Final[dict[FailureKind, str]] = {
     _K.BUDGET: "The budget is used up; the task goes on when there is more.",
     _K.BAD_OUTPUT: "A model's answers were not what was asked for.",
     _K.UNKNOWN_OUTCOME: (
-        "Nobody knows how a paid call ended, and this task's calls are not paid for twice."
+        "Nobody knows how a paid call ended, and it is not paid for once more by itself."
     ),
     _K.BUG: "The task failed by a fault in its code.",
 }

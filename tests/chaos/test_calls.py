@@ -170,7 +170,15 @@ async def test_killed_again_and_again_amid_eight_calls(scene: Scene) -> None:
     await scene.end()
     assert scene.wrong() == []
     assert scene.ending == ("COMPLETED", None)
+    found = rows(scene.recorder)
+    unknown = sum(row.unsure for row in found)
+    print(  # noqa: T201  # shown with -s, and with a failure
+        f"{kills} kills, {items} items: {ledger.received} calls received, {ledger.billed} billed, "
+        f"{ledger.by_content.excess} of them again; {unknown} unknown in the ledger"
+    )
     assert ledger.billed <= items + 8 * kills
+    assert ledger.by_content.excess <= unknown <= 8 * kills
+    assert ledger.received <= len(found) == items + unknown, "each one that was sent is explained"
 
 
 async def test_an_answer_that_comes_past_the_lease_is_kept_and_used(scene: Scene) -> None:

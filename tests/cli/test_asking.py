@@ -144,7 +144,7 @@ def test_dead_letters_are_listed_sent_back_and_given_up(cli: Cli) -> None:
     assert "INVALID_INPUT" in cli("dead-letters", "--group-by", "failureKind", "--tag", "dead")
     for by, names in (("type", ["TYPE"]), ("type,failureKind", ["KIND", "TYPE"])):
         head = cli("dead-letters", "--group-by", by, "--tag", "dead").splitlines()[0]
-        assert head.split() == [*names, "COUNT", "OLDEST"]
+        assert head.split() == [*names, "COUNT", "OLDEST", *["COST", "OF", "REDRIVING"]]
     dry = cli("dead-letters", "redrive", "--tag", "dead", "--dry-run")
     assert dry == "2 would be sent back\n"
     sent = cli("dead-letters", "redrive", first, "--input", '{"word": "yes"}')

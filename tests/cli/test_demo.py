@@ -1,5 +1,7 @@
 """`make demo`, without make: what a newcomer sees, and that nothing is left behind."""
 
+import json
+import os
 import re
 import signal
 import subprocess
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.serving import APPS, LONGEST, Ran
+from cli.test_simulate import QUICK, simulated
 
 DEMO = Path(__file__).parents[2] / "scripts" / "demo.py"
 
@@ -18,7 +21,13 @@ def demo(home: Path, *words: str) -> Ran:
     done = subprocess.run(
         [sys.executable, str(DEMO), *words],
         cwd=APPS,
-        env={"HOME": str(home), "TMPDIR": str(home), "STAGEPOST_URL": "http://127.0.0.1:9"},
+        env={
+            "HOME": str(home),
+            "TMPDIR": str(home),
+            "STAGEPOST_URL": "http://127.0.0.1:9",
+            # Where the sources are that are tested, if not where they are installed.
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        },
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -53,6 +62,33 @@ def test_a_contract_is_reviewed_and_everything_is_stopped(tmp_path: Path) -> Non
     assert ". .venv/bin/activate && stagepost up" in ran.out
     assert serving() == []
     assert not list(tmp_path.glob("stagepost-demo-*"))
+
+
+MODELS = """\
+[providers.main]
+kind = "openai"
+base_url = "{url}"
+[models.best]
+chain = ["main/sim-large"]
+"""
+
+
+def test_a_model_reads_the_clauses_and_its_calls_are_counted(tmp_path: Path) -> None:
+    contract = tmp_path / "contract.txt"
+    contract.write_text("1. Liability\nThe Supplier is liable without any limit. " * 20)
+    models = tmp_path / "models.toml"
+    script = tmp_path / "script.json"
+    answer = {"verdict": "no-issue", "findings": []}
+    script.write_text(json.dumps([{"answer": answer, "times": 1_000}]))
+    with simulated(*QUICK, "--script", str(script)) as provider:
+        models.write_text(MODELS.format(url=provider.ready["baseUrl"]))
+        ran = demo(tmp_path, str(contract), "--models", str(models))
+        billed = provider.stop()["billed"]["calls"]
+    assert ran.code == 0, ran.out + ran.err
+    assert "language model main/sim-large; rules" in ran.out
+    [told] = [line for line in ran.out.splitlines() if line.startswith("calls of models")]
+    assert sum(map(int, re.findall(r"\d+", told))) == billed > 0
+    assert serving() == []
 
 
 def test_the_sample_is_reviewed_though_the_server_is_killed_in_the_middle(tmp_path: Path) -> None:

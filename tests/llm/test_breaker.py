@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stagepost.failure import FailureKind
-from stagepost.llm.breaker import FIRST, IN_A_ROW, MOST, PERSONAL, PROBE, Breaker, State
+from stagepost.llm.breaker import FIRST, IN_A_ROW, MOST, PROBE, Breaker, State
+from stagepost.llm.reactions import ELSEWHERE
 
 K = FailureKind
 DOWN = [K.OVERLOADED, K.SERVER_ERROR, K.TIMEOUT]
@@ -18,7 +19,7 @@ def opened(kind: FailureKind = K.AUTH, now: float = 0.0) -> Breaker:
     return breaker
 
 
-@pytest.mark.parametrize("kind", sorted(PERSONAL))
+@pytest.mark.parametrize("kind", sorted(ELSEWHERE))
 def test_what_a_person_must_mend_opens_it_at_once(kind: FailureKind) -> None:
     breaker = Breaker()
     breaker.failed(kind, 100.0)

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from stagepost.failure import FailureKind
 from stagepost.llm.catalogue import Catalogue, Model
-from stagepost.llm.course import MOST_SENT, PATIENCE, Ask, Closed, Course, GiveUp, Next, Wait
+from stagepost.llm.course import Ask, Closed, Course, GiveUp, Next, Wait
+from stagepost.llm.reactions import MOST_SENT, PATIENCE
 from stagepost.llm.refusal import Refusal
 
 K = FailureKind
@@ -77,6 +78,15 @@ def test_what_the_provider_asks_for_is_waited_for() -> None:
     step = course().refused(Refusal(K.RATE_LIMIT, "slow down", float("inf")), 0.5)
     assert isinstance(step, Wait)
     assert step.seconds == 0.5
+
+
+def test_each_refusal_has_a_wait_of_its_own() -> None:
+    limited = course(LARGE)
+    asked = [1.0, 5.0, 30.0, 1.0, None]
+    steps = [limited.refused(Refusal(K.RATE_LIMIT, "slow down", each), 0.1) for each in asked]
+    waits = [step.seconds for step in steps if isinstance(step, Wait)]
+    # Where less is asked for than what our own waits have grown to, or nothing, those are waited.
+    assert waits == pytest.approx([1.0, 5.0, 30.0, 1.0, 1.6])
 
 
 def test_a_limit_stays_with_its_model() -> None:

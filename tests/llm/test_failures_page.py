@@ -1,37 +1,64 @@
-"""docs/model-failures.md says what the code does."""
+"""docs/model-failures.md says what the code does: its tables are printed from the code's."""
 
+import importlib.util
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from stagepost.failure import REACTIONS as ATTEMPTS
 from stagepost.failure import FailureKind
 from stagepost.llm import breaker
-from stagepost.llm.course import MOST_SENT, PATIENCE
+from stagepost.llm.reactions import MOST_SENT, REACTIONS
 from stagepost.llm.refusal import RULES
-from stagepost.llm.structured import MOST_REPAIRS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "model-failures.md").read_text()
-ROWS = {
-    cells[0]: cells
-    for line in PAGE.splitlines()
-    if line.startswith("| ") and (cells := [cell.strip() for cell in line.strip("|").split("|")])
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "model-failures.md").read_text()
+OURS = {
+    FailureKind.BUDGET,
+    FailureKind.BAD_OUTPUT,
+    FailureKind.BUG,
+    FailureKind.WORKER_LOST,
+    FailureKind.DEADLINE,
+    FailureKind.CODE_CHANGED,
+    FailureKind.CHILD_FAILED,
+    FailureKind.UNKNOWN_OUTCOME,
 }
+"""What no provider can cause."""
 
 
-@pytest.mark.parametrize("kind", sorted(PATIENCE))
-def test_a_row_has_the_figures_of_its_kind(kind: FailureKind) -> None:
-    row, patience = ROWS[kind], PATIENCE[kind]
-    assert row[2].startswith(f"{patience.first:g} to {patience.most:g} s")
-    assert row[3] == str(patience.tries)
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    place = ROOT / "scripts" / "failure_table.py"
+    spec = importlib.util.spec_from_file_location("failure_table", place)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def test_every_kind_that_a_rule_gives_has_a_row() -> None:
-    assert {rule.kind for rule in RULES} <= set(ROWS)
+def test_the_page_has_the_codes_tables(script: ModuleType) -> None:
+    assert script.written(PAGE) == PAGE, "python scripts/failure_table.py --write"
+
+
+def test_a_page_that_differs_is_seen_and_mended(script: ModuleType) -> None:
+    row = next(line for line in PAGE.splitlines() if line.startswith("| OVERLOADED"))
+    worse = PAGE.replace(row, row.replace("| 6 |", "| 7 |"))
+    assert worse != PAGE
+    assert script.written(worse) == PAGE
+    with pytest.raises(ValueError, match="0 places for the table rules"):
+        script.written(PAGE.replace("<!-- end of rules -->", ""))
+
+
+def test_every_kind_has_a_row_of_its_own() -> None:
+    assert set(REACTIONS) == set(ATTEMPTS) - OURS
+    assert {rule.kind for rule in RULES} == set(REACTIONS)
 
 
 def test_the_bounds_are_told() -> None:
-    assert f"sent {MOST_SENT} times" in " ".join(PAGE.split())
-    assert ROWS["BAD_OUTPUT"][3] == str(1 + MOST_REPAIRS)
-    assert f"after {breaker.IN_A_ROW} failures in a row" in " ".join(PAGE.split())
-    assert f"for {breaker.FIRST:g} s" in PAGE
-    assert f"{breaker.MOST / 60:g} minutes" in PAGE
+    page = " ".join(PAGE.split())
+    assert f"sent {MOST_SENT} times" in page
+    assert f"after {breaker.IN_A_ROW} failures in a row" in page
+    assert f"for {breaker.FIRST:g} s" in page
+    assert f"{breaker.MOST / 60:g} minutes" in page

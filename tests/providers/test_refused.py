@@ -2,6 +2,8 @@
 
 import json
 import logging
+from datetime import timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -10,8 +12,8 @@ from stagepost.failure import FailureKind as Kind
 from stagepost.llm.dialect import Dialect
 from stagepost.llm.provider import CallRefused
 from support.asking import KEY, asked_at, refused_by
-from support.refused_answers import ROWS, Row
-from support.scripted_provider import Reply, data, events, scripted, whole
+from support.refused_answers import NOW, ROWS, Row
+from support.scripted_provider import Line, Reply, data, events, scripted, whole
 
 
 def replied(row: Row) -> Reply:
@@ -76,6 +78,25 @@ async def test_an_error_may_come_as_an_answer(body: Any, kind: Kind) -> None:
         refused = await refused_by(asked, "chat")
     assert refused.refusal.kind is kind
     assert refused.refusal.maybe_billed
+
+
+async def test_a_wait_that_grows_is_read_anew_from_each_refusal() -> None:
+    row = ROWS["openai requests a minute"]
+    told = {"error": {**row.body["error"], "message": "Rate limit reached."}}
+    later = format_datetime(NOW + timedelta(seconds=300), usegmt=True)
+    waits = iter(
+        [{"retry-after": "1"}, {"retry-after-ms": "5000"}, {"retry-after": "30"},
+         {"retry-after": later}, {}]
+    )  # fmt: skip
+
+    async def reply(line: Line) -> None:
+        await whole(told, 429, next(waits))(line)
+
+    async with scripted(reply) as server, asked_at(server.address, Dialect.OPENAI) as asked:
+        found = [(await refused_by(asked, "chat")).refusal.retry_after for _ in range(5)]
+    assert found[:4] == [1.0, 5.0, 30.0, 300.0]
+    assert found[4] is None, "nothing is left of the ones before"
+    assert len(server.asked) == 5, "the SDK must not wait and ask by itself"
 
 
 async def test_what_the_headers_tell_of_limits_comes_with_a_refusal() -> None:

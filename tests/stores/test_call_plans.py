@@ -40,6 +40,7 @@ def reading() -> Mapping[str, str]:
         "memo": calls.memo(q(), task_id, KEY),
         "memos": calls.memos(q(), task_id, task_id, 10),
         "tally": calls.tally(q(), task_id, KEY.path),
+        "tries": calls.tries(q(), task_id, KEY),
         "bodies": calls.bodies(q(), task_id, task_id, ACME),
         "spent": calls.spent(q(), task_id, ACME),
         "spent by step": calls.spent_by_step(q(), task_id, ACME, "", 10),
@@ -146,6 +147,7 @@ async def live(world: World) -> None:
         await ledger.spent_by_step(task_id, ACME, after, 10)
     await ledger.memo(task_id, KEY)
     await ledger.tally(task_id, KEY.path)
+    await ledger.tries(task_id, KEY)
     await ledger.bodies(task_id, call.id, ACME)
     await ledger.spent(task_id, ACME)
     await ledger.usage(ACME, QUERY)

@@ -74,3 +74,35 @@ async def test_it_says_which_budget_is_too_small(tmp_path: Path) -> None:
         assert (found["fits"], found["short"]) == (False, ["budget:tenant/acme:day"])
         client.headers["X-Tenant-Id"] = "other"
         assert (await asked(client, "ask"))["fits"]
+
+
+async def test_a_redrive_of_dead_letters_costs_what_others_have_cost(tmp_path: Path) -> None:
+    filtered = Step(fault="content-filter", contains="never", times=3)
+    async with served(tmp_path, filtered, ANSWER) as (engine, _, client):
+        for type_name in ("ask", "ask", "tell"):
+            sent = await engine.client.submit(type_name, "never")
+            assert (await finished(engine, sent.task_id)).task.failure_kind == "CONTENT_POLICY"
+        costs = []
+        for n in range(3):
+            sent = await engine.client.submit("ask", "May I? " * (n + 1))
+            view = await finished(engine, sent.task_id)
+            costs.append((await engine.store.calls.spent(view.task.id, ALL)).cost)
+        await kept(engine, 3)
+        twice = round(2 * sum(costs) / 3) / 1e6
+        dead = f"{API}/dead-letters"
+
+        by_type = (await client.get(dead, params={"groupBy": "type"})).json()["items"]
+        assert [(each["type"], each["estimatedCost"]) for each in by_type] == [
+            ("ask", twice),
+            ("tell", None),
+        ], "of a type of which none was completed nothing is known"
+        (by_kind,) = (await client.get(dead, params={"groupBy": "failureKind"})).json()["items"]
+        assert (by_kind["count"], by_kind["estimatedCost"]) == (3, twice)
+
+        every = {"filter": {"failureKind": "CONTENT_POLICY"}, "dryRun": True}
+        told = (await client.post(f"{dead}/redrive", json=every)).json()["groups"]
+        assert [each["estimatedCost"] for each in told] == [twice, None]
+        ids = [each["taskId"] for each in (await client.get(dead)).json()["items"]]
+        one = {"taskIds": ids, "dryRun": True}
+        told = (await client.post(f"{dead}/redrive", json=one)).json()["groups"]
+        assert [each["estimatedCost"] for each in told] == [twice, None]

@@ -9,7 +9,7 @@ import typer
 from stagepost.cli.asking import Json, Url, ask
 from stagepost.cli.exits import Usage
 from stagepost.cli.listing import After, All, Limit, Listing, print_listing, show_rows
-from stagepost.cli.output import age, console, plain, print_json
+from stagepost.cli.output import age, console, money, plain, print_json
 from stagepost.cli.rows import Columns
 from stagepost.failure import FailureKind
 from stagepost.remote import Remote, Where
@@ -208,9 +208,17 @@ def _groups(where: Where, by: str, url: str | None, *, as_json: bool) -> None:
         print_json({"items": groups, "next": None})
         return
     keys = [key for key in _KEYS if key in by.split(",")]
-    names = (*(_KEYS[key] for key in keys), "COUNT", "OLDEST")
-    rows = [(*(each[key] for key in keys), each["count"], age(each["oldest"])) for each in groups]
-    show_rows(Columns(names, narrow=names[:-1]), rows, "No dead letters.")
+    names = (*(_KEYS[key] for key in keys), "COUNT", "OLDEST", "COST OF REDRIVING")
+    rows = [
+        (*(each[key] for key in keys), each["count"], age(each["oldest"]), _cost(each))
+        for each in groups
+    ]
+    show_rows(Columns(names, narrow=names[:-2]), rows, "No dead letters.")
+
+
+def _cost(group: Mapping[str, Any]) -> str:
+    cost = group["estimatedCost"]
+    return "unknown" if cost is None else money(cost)
 
 
 def _row(letter: "DeadLetter") -> Sequence[object]:

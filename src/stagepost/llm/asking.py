@@ -36,6 +36,14 @@ MOST_FLYING: Final = 1_000
 _LANDING: Final = 10.0  # seconds that close() waits for what is in flight
 
 
+class OpenBreaker(NamedTuple):
+    """A model to which no call goes, since when, in milliseconds, and because of what."""
+
+    model: str
+    since: int
+    why: FailureKind
+
+
 class Flying(NamedTuple):
     """Whose call is in flight, by its claim's lease, and which: its task and its key there."""
 
@@ -64,6 +72,7 @@ class Asking:
         self._providers: dict[str, Provider] = {}
         self._making = asyncio.Lock()
         self._breakers: defaultdict[str, Breaker] = defaultdict(Breaker)
+        self._opened: dict[str, int] = {}  # by model, when its breaker did
         self._seats = asyncio.Semaphore(MOST_FLYING)
         self._flying: dict[asyncio.Task[Any], Flying] = {}
 
@@ -141,6 +150,15 @@ class Asking:
         now = self.clock.monotonic()
         return [(name, breaker.state(now)) for name, breaker in list(self._breakers.items())]
 
+    def opened(self) -> Sequence[OpenBreaker]:
+        """Each breaker that is not closed. From any thread."""
+        found = []
+        for name, since in list(self._opened.items()):
+            why = self._breakers[name].why
+            if why is not None:
+                found.append(OpenBreaker(name, since, why))
+        return found
+
     async def close(self) -> None:
         """Let what is in flight land for a while, and let go of all connections.
 
@@ -160,8 +178,10 @@ class Asking:
         before = breaker.why
         what(breaker)
         if breaker.why is not None and before is None:
+            self._opened[model.name] = self.clock.now()
             _log.warning("no call goes to %s for a while: %s", model.name, breaker.why)
         elif breaker.why is None and before is not None:
+            self._opened.pop(model.name, None)
             _log.info("calls go to %s again", model.name)
 
     def _landed(self, flying: "asyncio.Task[Any]") -> None:

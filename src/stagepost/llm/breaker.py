@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from stagepost.failure import FailureKind
+from stagepost.llm.reactions import Breaks, breaks
 
 IN_A_ROW: Final = 5
 """Failures after one another that open it, none of which a try later has undone."""
@@ -21,11 +22,6 @@ IN_A_ROW: Final = 5
 FIRST: Final = 10.0  # seconds that it stays open at first
 MOST: Final = 600.0  # and at most, as probes fail
 PROBE: Final = 120.0  # seconds after which a probe without an end counts as none
-
-PERSONAL: Final = frozenset({FailureKind.AUTH, FailureKind.CONFIG, FailureKind.QUOTA})
-"""What a person has to mend."""
-
-_DOWN: Final = frozenset({FailureKind.OVERLOADED, FailureKind.SERVER_ERROR, FailureKind.TIMEOUT})
 
 
 class State(StrEnum):
@@ -77,15 +73,15 @@ class Breaker:
 
     def failed(self, kind: FailureKind, now: float, retry_after: float | None = None) -> None:
         """A call has failed. What is wrong with the call itself says that the model is there."""
-        if kind in PERSONAL:
+        when = breaks(kind)
+        if when is Breaks.AT_ONCE:
             self._open(kind, now, retry_after)
-        elif kind not in _DOWN:
-            if kind is not FailureKind.RATE_LIMIT:
-                self.succeeded()
-        else:
+        elif when is Breaks.IN_A_ROW:
             self._in_a_row += 1
             if self.why is not None or self._in_a_row >= IN_A_ROW:
                 self._open(kind, now, retry_after)
+        elif kind is not FailureKind.RATE_LIMIT:
+            self.succeeded()
 
     def _open(self, kind: FailureKind, now: float, retry_after: float | None) -> None:
         # Calls that went before it opened end after one another: only a probe makes it longer.

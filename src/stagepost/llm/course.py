@@ -1,50 +1,21 @@
 """The course of one model call through its tries: whom to ask next, and when. Pure.
 
-    RATE_LIMIT    1 to 60 s, or as long as was asked for    until the task's deadline
-    OVERLOADED    2 to 60 s, full jitter                    6 tries, another model after 2
-    SERVER_ERROR  0.5 to 30 s                               4 tries
-    TIMEOUT       1 to 30 s                                 3 tries
-    any other     -                                         the next model, if it may know better
-
-Tries are counted for each model of the chain, since another one is another chance; `MOST_SENT`
-bounds them all. The figures are docs/model-failures.md's, and its table is printed from here.
+It goes by the table in `reactions.py`. Tries are counted for each model of the chain, since another
+one is another chance; `MOST_SENT` bounds them all.
 """
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from stagepost.failure import FailureKind
 from stagepost.llm.catalogue import Model
+from stagepost.llm.reactions import MOST_SENT, REACTIONS, Patience
 from stagepost.llm.refusal import Refusal
 
 _K = FailureKind
-
-MOST_SENT: Final = 12
-"""Calls that are sent for one call of a handler, repairs included."""
-
-
-class Patience(NamedTuple):
-    """How one kind of failure is met: waits from `first` to `most` seconds, `tries` in all."""
-
-    first: float
-    most: float
-    tries: int
-    another_after: int
-    """Failures after which the next model of the chain is asked, if there is one."""
-
-
-PATIENCE: Final[Mapping[FailureKind, Patience]] = {
-    _K.RATE_LIMIT: Patience(1.0, 60.0, MOST_SENT, MOST_SENT),
-    _K.OVERLOADED: Patience(2.0, 60.0, 6, 2),
-    _K.SERVER_ERROR: Patience(0.5, 30.0, 4, 4),
-    _K.TIMEOUT: Patience(1.0, 30.0, 3, 3),
-}
-
-ELSEWHERE: Final = frozenset({_K.AUTH, _K.CONFIG, _K.QUOTA})
-"""Nothing that time heals here, but another provider may have it."""
 
 
 class Closed(NamedTuple):
@@ -86,6 +57,7 @@ class Course:
     chain: Sequence[Model]
     closed: Callable[[Model], Closed | None]
     sent: int = 0
+    """Calls so far, those of earlier claims among them that may have been paid for."""
     _place: int = 0
     _failed: Counter[tuple[int, FailureKind]] = field(default_factory=Counter)
 
@@ -119,11 +91,14 @@ class Course:
         self.sent += 1
         if self.sent >= MOST_SENT:
             return GiveUp(refusal)
-        if refusal.kind is _K.CONTEXT_LENGTH:
+        row = REACTIONS.get(refusal.kind)
+        if row is None:
+            return GiveUp(refusal)
+        if row.larger:
             return self._larger(refusal)
-        patience = PATIENCE.get(refusal.kind)
+        patience = row.patience
         if patience is None:
-            return self._elsewhere(refusal) if refusal.kind in ELSEWHERE else GiveUp(refusal)
+            return self._elsewhere(refusal) if row.elsewhere else GiveUp(refusal)
         self._failed[self._place, refusal.kind] += 1
         failed = self._failed[self._place, refusal.kind]
         if failed >= patience.another_after and self._move():

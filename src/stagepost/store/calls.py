@@ -59,6 +59,13 @@ class Calls(Protocol):
         """How many calls a step has sent since a person has last looked at the task."""
         ...
 
+    async def tries(self, task_id: str, key: CallKey) -> int:
+        """How often one call was sent that may have to be paid for, and has no accepted answer.
+
+        Since a person has last looked at the task; what was refused and cost nothing is left out.
+        """
+        ...
+
     async def find(
         self, task_id: str, scope: Scope, after: str | None, limit: int
     ) -> Sequence[Call]:

@@ -136,6 +136,13 @@ def tally(q: Question, task_id: str, path: str) -> str:
     FROM calls AS c WHERE {q.step(task_id, path)} AND NOT c.waived"""
 
 
+def tries(q: Question, task_id: str, key: CallKey) -> str:
+    """How often one call was sent for nothing, and perhaps for money."""
+    return f"""SELECT count(*) FROM calls AS c WHERE {q.step(task_id, key.path)}
+    AND c.request_hash = {q.value(key.request_hash, "text")} AND c.n = {q.value(key.n, "bigint")}
+    AND c.state <> 'RESULT' AND (c.state <> 'REFUSED' OR c.maybe_billed) AND NOT c.waived"""
+
+
 def bodies(q: Question, task_id: str, call_id: str, scope: Scope) -> str:
     """A call's parts, one a row; one row without any where there are none."""
     return f"""SELECT b.part, b.body, b.blob, b.redacted, c.request_sha256, c.request_size,

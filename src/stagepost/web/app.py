@@ -16,6 +16,7 @@ from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
 from stagepost.errors import StagepostError
+from stagepost.web.alerts import AlertRoutes
 from stagepost.web.answers import Operation
 from stagepost.web.artifacts import ArtifactRoutes
 from stagepost.web.auth import Door
@@ -82,9 +83,10 @@ def create_app(parts: Parts) -> Envelope:
         ArtifactRoutes(parts, reader),
         UploadRoutes(parts),
         BatchRoutes(parts, reader),
-        DeadLetterRoutes(parts),
+        DeadLetterRoutes(parts, reader),
         RedriveRoutes(parts),
         LaneRoutes(parts),
+        AlertRoutes(parts),
         SharedLimitRoutes(parts),
         UsageRoutes(parts),
         WhatIfRoutes(parts, reader),

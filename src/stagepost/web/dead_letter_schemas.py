@@ -6,7 +6,12 @@ from typing_extensions import TypedDict
 
 
 class Group(TypedDict):
-    """Dead letters of one kind; `estimatedCost` is null while nothing is known of costs."""
+    """Dead letters of one kind.
+
+    `estimatedCost` in US dollars is what their models will take if they are sent back and run from
+    the beginning, by what completed tasks of the type have cost; saved steps make it less. It is
+    null while no task of the type that has called models was completed.
+    """
 
     failureKind: str | None
     type: str | None

@@ -22,6 +22,7 @@ from stagepost.web.limits import read_json
 from stagepost.web.parts import Parts
 from stagepost.web.problems import invalid
 from stagepost.web.schemas import DeadLetter, Listed
+from stagepost.web.status import StatusReader
 
 _PATH: Final = "/api/v1/dead-letters"
 
@@ -73,8 +74,9 @@ class DiscardBody(Chosen):
 class DeadLetterRoutes:
     """The routes of dead letters."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, reader: StatusReader) -> None:
         self._parts = parts
+        self._outlook = reader.outlook
         self._store = parts.store
         self._changes = parts.client.mass
 
@@ -108,9 +110,9 @@ class DeadLetterRoutes:
             if query.after is not None:
                 raise invalid("Counts are not paged; leave after out.", parameter="after")
             found = await self._store.dead_groups(scope, query.where(limit=1))
-            return answer(
-                shapes.page(service_shapes.groups(found, query.group_by.split(",")), None)
-            )
+            history = await self._outlook.history()
+            summed = service_shapes.groups(found, query.group_by.split(","), history)
+            return answer(shapes.page(summed, None))
         where = query.where(limit=query.limit + 1, after=query.after)
         tasks = await self._store.find(scope, where)
         after = tasks[query.limit - 1].id if len(tasks) > query.limit else None
@@ -168,11 +170,11 @@ class DeadLetterRoutes:
         return dead
 
     async def _dry_run(self, scope: Scope, body: RedriveBody) -> DryRun:
+        history = await self._outlook.history()
         if body.filter is None:
-            return service_shapes.dry_run(await self._by_id(scope, body.task_ids or ()))
-        return service_shapes.dry_run_of(
-            await self._store.dead_groups(scope, body.filter.where(limit=1))
-        )
+            return service_shapes.dry_run(await self._by_id(scope, body.task_ids or ()), history)
+        found = await self._store.dead_groups(scope, body.filter.where(limit=1))
+        return service_shapes.dry_run_of(found, history)
 
     async def _files_of(self, body: RedriveBody, identity: Identity) -> Sequence[UploadRecord]:
         if body.input is None:

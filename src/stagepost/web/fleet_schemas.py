@@ -23,6 +23,22 @@ class Lane(TypedDict):
     desiredWorkers: int
 
 
+class Firing(TypedDict):
+    """Something that needs a person, since an instant."""
+
+    name: str
+    since: str
+    message: str
+
+
+class Alert(TypedDict):
+    """A rule, and what fires by it now; none where all is well."""
+
+    rule: str
+    about: str
+    firing: list[Firing]
+
+
 class SharedLimit(TypedDict):
     """A limit of the whole fleet.
 

@@ -79,6 +79,7 @@ ROLES: Final[Mapping[tuple[str, str], Role | None]] = {
     ("GET", "/api/v1/tenants/{tenant}"): Role.ADMIN,
     ("PUT", "/api/v1/tenants/{tenant}"): Role.ADMIN,
     ("GET", "/api/v1/workers"): Role.READ,
+    ("GET", "/api/v1/alerts"): Role.READ,
     ("GET", "/api/v1/usage"): Role.READ,
     ("GET", "/api/v1/limits"): Role.READ,
     ("PUT", "/api/v1/limits/{name}"): Role.ADMIN,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from stagepost.estimates import History, of_cost, on_average
 from stagepost.event import rfc3339
 from stagepost.limit import MOST_UNITS, Limit
 from stagepost.limiter import LimitState
@@ -11,6 +12,7 @@ from stagepost.mass import Progress
 from stagepost.records import ApiKey, DeadGroup, LaneRecord, WorkerRecord
 from stagepost.rules import Rule
 from stagepost.task import Task
+from stagepost.web.call_shapes import dollars
 from stagepost.web.dead_letter_schemas import DryRun, Group, Redrive
 from stagepost.web.fleet_schemas import BudgetLimit, Lane, ModelLimit, SharedLimit, Worker
 from stagepost.web.key_schemas import Key, KeyFacts, NewKey
@@ -136,9 +138,13 @@ def _key_facts(record: ApiKey) -> KeyFacts:
     }
 
 
-def groups(found: Sequence[DeadGroup], by: Sequence[str]) -> list[Group]:
-    """Dead letters summed up by some of `failureKind` and `type`, largest first."""
+def groups(found: Sequence[DeadGroup], by: Sequence[str], history: History) -> list[Group]:
+    """Dead letters summed up by some of `failureKind` and `type`, largest first.
+
+    By the history: what they will cost that are sent back and run from the beginning.
+    """
     sums: dict[tuple[str | None, str | None], tuple[int, int]] = {}
+    costs: dict[tuple[str | None, str | None], float] = {}
     for group in found:
         place = (
             group.failure_kind if "failureKind" in by else None,
@@ -146,6 +152,9 @@ def groups(found: Sequence[DeadGroup], by: Sequence[str]) -> list[Group]:
         )
         count, oldest = sums.get(place, (0, group.oldest))
         sums[place] = (count + group.count, min(oldest, group.oldest))
+        each = on_average(history.get(of_cost(group.type), {}))
+        if each is not None:
+            costs[place] = costs.get(place, 0.0) + each * group.count
     ordered = sorted(sums.items(), key=lambda entry: (-entry[1][0], str(entry[0])))
     return [
         {
@@ -153,16 +162,17 @@ def groups(found: Sequence[DeadGroup], by: Sequence[str]) -> list[Group]:
             "type": type_name,
             "count": count,
             "oldest": rfc3339(oldest),
-            "estimatedCost": None,
+            "estimatedCost": dollars(round(costs[place])) if place in costs else None,
         }
-        for (failure_kind, type_name), (count, oldest) in ordered
+        for place, (count, oldest) in ordered
+        for failure_kind, type_name in [place]
     ]
 
 
-def dry_run_of(found: Sequence[DeadGroup]) -> DryRun:
+def dry_run_of(found: Sequence[DeadGroup], history: History) -> DryRun:
     """What a redrive of all that these groups count would do."""
     matched = sum(group.count for group in found)
-    return {"matched": matched, "groups": groups(found, ("failureKind", "type"))}
+    return {"matched": matched, "groups": groups(found, ("failureKind", "type"), history)}
 
 
 def redrive(redrive_id: str, progress: Progress) -> Redrive:
@@ -178,10 +188,10 @@ def redrive(redrive_id: str, progress: Progress) -> Redrive:
     }
 
 
-def dry_run(tasks: Sequence[Task]) -> DryRun:
+def dry_run(tasks: Sequence[Task], history: History) -> DryRun:
     """What a redrive of these dead letters would do."""
     found = [
         DeadGroup(task.failure_kind or "", task.type, 1, task.ended_at or task.created_at)
         for task in tasks
     ]
-    return dry_run_of(found)
+    return dry_run_of(found, history)

@@ -231,8 +231,11 @@ async def test_a_person_who_sends_a_task_back_has_looked_at_its_calls(
     claimed = await dead(world)
     tally = world.store.calls.tally
     assert await tally(claimed.task_id, "step#4") == (2, 1)
+    lost = CallKey("step#4", "in", 0)
+    assert await world.store.calls.tries(claimed.task_id, lost) == 2
     await world.redrive(claimed.task_id, **resume)
     assert await tally(claimed.task_id, "step#4") == (0, 0)
+    assert await world.store.calls.tries(claimed.task_id, lost) == 0
     assert await world.store.calls.unknown_by_type() == {"review": 1}
     again = await world.reclaim(claimed.task_id)
     call = new_call(CallKey("step#4", "in", 0))

@@ -357,6 +357,25 @@ async def test_a_step_knows_how_many_calls_it_has_sent(world: World) -> None:
     assert await tally("no id", KEY.path) == (0, 0)
 
 
+async def test_a_call_knows_how_often_it_may_have_been_paid_for_nothing(world: World) -> None:
+    claimed = await world.running()
+    tries = world.store.calls.tries
+    assert await tries(claimed.task_id, KEY) == 0
+    await answered(world, claimed, end=refused_call())
+    assert await tries(claimed.task_id, KEY) == 0
+    await answered(world, claimed, end=refused_call(maybe_billed=True))
+    await answered(world, claimed, end=rejected())
+    for other in (KEY._replace(n=1), KEY._replace(path="other"), KEY._replace(request_hash="b")):
+        await answered(world, claimed, other, rejected())
+    assert await tries(claimed.task_id, KEY) == 2
+    lost = await sent(world, claimed)
+    await world.store.settle(claimed.lease, Drained())
+    assert await tries(claimed.task_id, KEY) == 3
+    await world.store.calls.end(claimed.task_id, lost.id, result())
+    assert await tries(claimed.task_id, KEY) == 2
+    assert await tries("no id", KEY) == 0
+
+
 BAD = "half \ud83d of a pair"
 
 
@@ -384,6 +403,7 @@ async def test_what_is_no_text_can_not_be_asked_for(world: World) -> None:
         calls.memo(claimed.task_id, KEY._replace(request_hash=BAD)),
         calls.memo(BAD, KEY),
         calls.tally(claimed.task_id, BAD),
+        calls.tries(claimed.task_id, KEY._replace(path=BAD)),
         calls.find(BAD, EVERYBODY, None, 10),
         calls.find(claimed.task_id, Scope(BAD), None, 10),
         calls.unknown(Scope(BAD), None, 10),

@@ -85,6 +85,11 @@ class PostgresCalls:
         rows = await self._ask(lambda q: calls.tally(q, task_id, path), task_id)
         return Tally(*rows[0]) if rows else Tally()
 
+    async def tries(self, task_id: str, key: CallKey) -> int:
+        """How often one call was sent for nothing, and perhaps for money."""
+        rows = await self._ask(lambda q: calls.tries(q, task_id, key), task_id)
+        return int(rows[0][0]) if rows else 0
+
     async def find(
         self, task_id: str, scope: Scope, after: str | None, limit: int
     ) -> Sequence[Call]:

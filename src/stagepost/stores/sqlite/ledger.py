@@ -75,6 +75,11 @@ class SqliteCalls:
         (row,) = await self._ask(lambda q: calls.tally(q, task_id, path))
         return Tally(*row)
 
+    async def tries(self, task_id: str, key: CallKey) -> int:
+        """How often one call was sent for nothing, and perhaps for money."""
+        ((count,),) = await self._ask(lambda q: calls.tries(q, task_id, key))
+        return int(count)
+
     async def find(
         self, task_id: str, scope: Scope, after: str | None, limit: int
     ) -> Sequence[Call]:
