@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from bench.pairs import interleaved, spread
-from bench.programs import FANOUT, FANOUT_POSTGRES, POSTGRES, STAGEPOST
+from bench.programs import FANOUT, FANOUT_POSTGRES, POSTGRES_ALONE, STAGEPOST
 from bench.result import Result, at_least
 from bench.session import Session
 from bench.throughput import comparison_table
@@ -16,7 +16,7 @@ PAIRS = 5
 def run(session: Session) -> Result:
     """Interleaved pairs on each store, of one size."""
     comparisons = {}
-    for subject, plain in ((FANOUT, STAGEPOST), (FANOUT_POSTGRES, POSTGRES)):
+    for subject, plain in ((FANOUT, STAGEPOST), (FANOUT_POSTGRES, POSTGRES_ALONE)):
         other = replace(plain, size=subject.size, quick=subject.quick)
         comparisons[subject.name] = interleaved(
             partial(session.rate, subject), partial(session.rate, other), session.pairs_of(PAIRS)
