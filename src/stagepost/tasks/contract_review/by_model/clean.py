@@ -23,8 +23,8 @@ _NAMED_LINK = re.compile(r"!?+\[([^\[\]]{0,200}+)\]\([^()]{0,2000}+\)")
 _REST = r"[^\s，。；、）)\]}>\"'”’]{0,2000}+"
 _LINK = re.compile(
     rf"\b(?:[a-z][a-z0-9+.-]{{1,20}}+://|www\.|(?:mailto|javascript|data|vbscript|file|tel):(?=\S)){_REST}"
-    r"|[\w.+-]{1,64}+@(?:[\w-]{1,63}+\.){1,4}+[\w-]{1,63}+"
-    rf"|\b(?:[a-z0-9-]{{1,63}}+\.){{1,4}}+(?:com|org|net|io|cn|example|invalid|test|dev|ai|info|biz|xyz)\b{_REST}",
+    r"|[\w.+-]{1,64}+@(?>(?:[\w-]{1,63}+\.){1,4})[\w-]{1,63}+"
+    rf"|\b(?>(?:[a-z0-9-]{{1,63}}+\.){{1,4}})(?:com|org|net|io|cn|example|invalid|test|dev|ai|info|biz|xyz)\b{_REST}",
     re.IGNORECASE,
 )
 
