@@ -25,6 +25,8 @@ PINS: Final = ROOT / "requirements" / "model.txt"
 START: Final = 120.0  # seconds for the model to be loaded
 STOP: Final = 20.0  # seconds for its server to end
 INSTALL: Final = 3_600.0  # seconds; a compiler is at work for some minutes
+CONTEXT: Final = 3_072
+"""Tokens: room for a question, and for an answer that does not ramble on for minutes."""
 
 MODELS: Final = """\
 [providers.local]
@@ -36,7 +38,7 @@ chain = ["local/smollm2"]
 [limits."local/smollm2"]
 requests_per_minute = 6_000
 concurrency = 1            # a second request would cut the first one off
-context = 8_192
+context = {context}
 price = {{ input = 0, output = 0 }}
 """
 
@@ -56,7 +58,7 @@ def main() -> int:
     _installed()
     with tempfile.TemporaryDirectory(prefix="stagepost-model-") as scratch, _served(scratch) as url:
         models, contract = Path(scratch) / "models.toml", Path(scratch) / "short-contract.txt"
-        models.write_text(MODELS.format(url=url))
+        models.write_text(MODELS.format(url=url, context=CONTEXT))
         contract.write_text(CONTRACT)
         script = str(ROOT / "scripts" / "demo.py")
         given = sys.argv[1:2] or [str(contract)]
@@ -85,7 +87,7 @@ def _served(scratch: str) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     words = [str(PYTHON), "-m", "llama_cpp.server", "--model", str(_file()), "--model_alias"]
-    words += ["smollm2", "--host", "127.0.0.1", "--port", str(port), "--n_ctx", "8192"]
+    words += ["smollm2", "--host", "127.0.0.1", "--port", str(port), "--n_ctx", str(CONTEXT)]
     log = Path(scratch) / "model.log"
     with log.open("wb") as out:
         process = subprocess.Popen(

@@ -24,7 +24,9 @@ def script() -> ModuleType:
 
 
 def test_the_model_is_asked_one_call_at_a_time_and_in_words(script: ModuleType) -> None:
-    (model,) = Catalogue.parse(script.MODELS.format(url="http://127.0.0.1:1")).chain("best")
+    (model,) = Catalogue.parse(script.MODELS.format(url="http://127.0.0.1:1", context=3_072)).chain(
+        "best"
+    )
     assert model.limits.concurrency == 1
     assert model.provider.asked_for_forms is Structured.PROMPT
     assert model.provider.speaks is Dialect.OTHER
