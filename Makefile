@@ -7,7 +7,7 @@ BIN := .venv/bin
 FILE ?=
 KILL ?=
 
-.PHONY: help setup demo test chaos model check format bench clean
+.PHONY: help setup demo demo-model test chaos model check format bench clean
 
 help: ## what can be done here
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -23,6 +23,10 @@ setup: .venv/installed ## create .venv and install all that the project needs
 
 demo: setup ## review a contract with live progress (FILE=path for your own, KILL=1 to see a crash)
 	@$(BIN)/python scripts/demo.py $(if $(KILL),--kill,) $(if $(FILE),"$(FILE)",)
+
+demo-model: setup ## the same by a small language model on this machine (compiles its server: minutes)
+	@CMAKE_BUILD_PARALLEL_LEVEL=$${CMAKE_BUILD_PARALLEL_LEVEL:-1} \
+		$(BIN)/python scripts/demo_model.py $(if $(FILE),"$(FILE)",)
 
 test: setup ## run every test, the real services included
 	@$(BIN)/python $(if $(ARGS),-m pytest $(ARGS),scripts/run_tests.py)
@@ -51,4 +55,4 @@ bench: setup ## measure against peers and bare limits (docs/performance.md)
 
 clean: ## remove what the other targets made
 	@find src tests bench scripts -name __pycache__ -prune -exec rm -rf {} +
-	rm -rf .venv .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-bench .venv-model build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -352,6 +352,13 @@ ROWS = {
                None),
         Kind.CONTEXT_LENGTH,
     ),
+    "llama-cpp-python knows no JSON Schema": Row(
+        Dialect.OTHER, 500,
+        openai("1 validation error:\n  {'type': 'literal_error', 'loc': ('body', "
+               "'response_format', 'type'), 'msg': \"Input should be 'text' or 'json_object'\"}",
+               "internal_server_error", None),
+        Kind.SERVER_ERROR,
+    ),
     "llama.cpp loads its model": Row(
         Dialect.OTHER, 503,
         {"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}},
