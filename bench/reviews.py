@@ -1,5 +1,6 @@
 """Contract reviews in bursts: Stagepost against the design that it replaces."""
 
+from collections.abc import Mapping
 from functools import partial
 
 from bench.pairs import Rounds, in_turn
@@ -18,6 +19,7 @@ FIRST = 50.0
 _ENDPOINTS = (SIZED, DEFAULT, LENIENT)
 _COUNTS = {
     "completed/h": "completed reviews per hour",
+    "minutes": "minutes until the last user had a review or gave up",
     "completed": "completed reviews",
     "given up": "reviews whose users gave up",
     "429s": "429s at the provider",
@@ -42,21 +44,32 @@ def run(session: Session) -> Result:
 def _table(rounds: Rounds, reviews: int) -> Table:
     names = [program.name for program in (REVIEWS, *_ENDPOINTS)]
     rows = [
-        [told, *(spread_text(rounds.spread(name, count)) for name in names)]
+        [
+            told,
+            *(
+                spread_text(rounds.spread(name, count), 1 if count == "minutes" else 0)
+                for name in names
+            ),
+        ]
         for count, told in _COUNTS.items()
     ]
     ratios = (rounds.ratio(REVIEWS.name, name, "completed/h") for name in names)
     rows.insert(1, ["Stagepost's against these", *(f"{ratio:.1f} times" for ratio in ratios)])
     rows += [
-        [told, *(_time(rounds.spread(name, figure)["median"]) for name in names)]
+        [told, *(_times(rounds.spread(name, figure)) for name in names)]
         for figure, told in _FIRSTS.items()
     ]
-    bare = _time(rounds.spread(FIRST_BARE.name, "p99 ms")["median"])
+    bare = _times(rounds.spread(FIRST_BARE.name, "p99 ms"))
     title = (
         f"{reviews} contract reviews in {BURSTS} bursts; a constant was answered in {bare} (p99) "
         "in the same run"
     )
     return Table(title, ("", *names), rows)
+
+
+def _times(spread: Mapping[str, float]) -> str:
+    median, least, most = (_time(spread[part]) for part in ("median", "min", "max"))
+    return median if least == most else f"{median} ({least}..{most})"
 
 
 def _time(milliseconds: float) -> str:
