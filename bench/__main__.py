@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bench import (
     bare_limit,
+    clauses,
     dispatch,
     estimates,
     fanout,
@@ -23,6 +24,7 @@ from bench import (
     peer_services,
     postgres,
     progress,
+    reviews,
     sleepers,
     submit,
     throughput,
@@ -47,6 +49,8 @@ BENCHMARKS: Mapping[str, Callable[[Session], Result]] = {
     "fanout": fanout.run,
     "limits": limits.run,
     "estimates": estimates.run,
+    "reviews": reviews.run,
+    "clauses": clauses.run,
 }
 NEED_PEERS = {"throughput", "postgres", "dispatch"}
 NEED_SERVICES = {"postgres", "sleepers", "fanout", "limits"}
@@ -65,6 +69,7 @@ def main() -> None:
     print_table(targets_table(targets, judged=not words.quick))
     if words.write_docs:
         page.write(ROOT / page.PAGE, facts, results)
+        page.write_shown(ROOT / page.README, results)
     print(text := json.dumps(_report(facts, results)))
     if words.json:
         words.json.write_text(text + "\n", encoding="utf-8")
@@ -123,7 +128,9 @@ def _words() -> argparse.Namespace:
     parser.add_argument("--no-peers", dest="peers", action="store_false", help="leave peers out")
     parser.add_argument("--quick", action="store_true", help="tiny sizes; the figures say nothing")
     parser.add_argument(
-        "--write-docs", action="store_true", help=f"put the tables into {page.PAGE}"
+        "--write-docs",
+        action="store_true",
+        help=f"put the tables into {page.PAGE} and {page.README}",
     )
     words = parser.parse_args()
     if words.pairs is not None and words.pairs < 1:

@@ -9,6 +9,9 @@ from stagepost import App, Context
 
 app = App()
 
+MOST_TOKENS = 300
+"""Of one answer of a model."""
+
 
 class Number(BaseModel):
     """A small input, so that a task has one."""
@@ -41,6 +44,30 @@ async def stamp(ctx: Context, request: Sent) -> float:
     """Return how long ago the submit was begun, in milliseconds."""
     del ctx
     return (time.monotonic_ns() - request.sent) / 1e6
+
+
+class Asked(BaseModel):
+    """What a model is asked, in one call."""
+
+    prompt: str
+
+
+@app.task("one-call-review")
+async def one_call_review(ctx: Context, request: Asked) -> str:
+    """What `bench.review_endpoint` does within a request."""
+    answer = await ctx.llm.chat("best", request.prompt, max_tokens=MOST_TOKENS)
+    return answer.text
+
+
+@app.task("clauses")
+async def clauses(ctx: Context, request: Number) -> int:
+    """Ask a model about so many clauses, twenty at once, and say how many answers there are."""
+
+    async def ask(number: int) -> str:
+        answer = await ctx.llm.chat("best", f"Clause {number}.", max_tokens=MOST_TOKENS)
+        return answer.text
+
+    return len(await ctx.map("clause", ask, range(request.number), concurrency=20))
 
 
 class Ticks(BaseModel):

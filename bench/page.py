@@ -1,4 +1,7 @@
-"""The measured tables of docs/performance.md: each benchmark's stand between its two markers."""
+"""The measured tables of docs/performance.md: each benchmark's stand between its two markers.
+
+Some have one in the README as well.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,6 +11,7 @@ from bench.report import markdown, targets_table
 from bench.result import Result, Table
 
 PAGE = "docs/performance.md"
+README = "README.md"
 
 
 def write(path: Path, facts: Mapping[str, object], results: Sequence[Result]) -> None:
@@ -21,12 +25,24 @@ def write(path: Path, facts: Mapping[str, object], results: Sequence[Result]) ->
     path.write_text(text, encoding="utf-8")
 
 
+def write_shown(path: Path, results: Sequence[Result]) -> None:
+    """Replace the tables that the README has of the benchmarks that were run.
+
+    Raises ValueError when it has no place for one.
+    """
+    text = path.read_text(encoding="utf-8")
+    for result in results:
+        if result.shown is not None:
+            text = filled(text, result.name, markdown(result.shown))
+    path.write_text(text, encoding="utf-8")
+
+
 def filled(text: str, name: str, content: str) -> str:
     """The page with this between the markers of that name."""
     begin, end = f"<!-- measured: {name} -->", f"<!-- end: {name} -->"
     pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     if len(pattern.findall(text)) != 1:
-        raise ValueError(f"{PAGE} must have {begin} and {end} once")
+        raise ValueError(f"the page must have {begin} and {end} once")
     return pattern.sub(lambda _: f"{begin}\n{content}\n{end}", text)
 
 

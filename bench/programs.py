@@ -84,3 +84,19 @@ SLEEPERS_POSTGRES = Program(
 # Limits, in seconds.
 LIMITS = Program("limits, memory", "bench.limits_load", 20, 2)
 LIMITS_POSTGRES = Program("limits, PostgreSQL", "bench.limits_load", 20, 2, words=("--postgres",))
+
+# Contract reviews, through Stagepost and through the design that it replaces: with a thread for
+# each call that the provider takes at once, and with as many as the framework has by itself, the
+# latter also at a provider that does not count what it refuses.
+REVIEWS = Program("Stagepost", "bench.reviews_load", 300, 6, words=("stagepost",))
+SIZED = Program("endpoint, 10 threads", "bench.reviews_load", 300, 6, words=("endpoint", "10"))
+DEFAULT = Program("endpoint, 40 threads", "bench.reviews_load", 300, 6, words=("endpoint", "40"))
+LENIENT = Program(
+    "the same, refusals not counted",
+    "bench.reviews_load", 300, 6, words=("endpoint", "40", "--lenient"),
+)  # fmt: skip
+FIRST_BARE = Program("constant answer", "bench.reviews_load", 300, 6, words=("constant",))
+
+# Clauses, each a call of a second.
+CLAUSES = Program("ctx.map of calls", "bench.clauses_load", 200, 20, words=("map",))
+CONTRACT = Program("contract-review", "bench.clauses_load", 200, 20, words=("review",))

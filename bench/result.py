@@ -28,7 +28,7 @@ class Target:
 class Result:
     """One benchmark's outcome. `figures` is the whole of it as JSON data.
 
-    `load` is the machine's before and after it.
+    `load` is the machine's before and after it. `shown` is a table for the README, too.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Result:
     targets: Sequence[Target]
     figures: Mapping[str, object]
     load: tuple[float, float] = (0.0, 0.0)
+    shown: Table | None = None
 
 
 def at_least(what: str, measured: float, bound: float, unit: str = "", aim: str = "") -> Target:

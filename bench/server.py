@@ -1,5 +1,6 @@
 """Server processes under load: the real `stagepost up`, and the bare one beside it."""
 
+import json
 import os
 import select
 import signal
@@ -49,16 +50,32 @@ def stagepost(
     """`stagepost up` with the task types of `bench.apps`."""
     words = ["up", "--port", "0", "--data", str(data), "--app", "bench.apps:app"]
     command = [sys.executable, "-m", "stagepost", *words, "--concurrency", str(slots)]
-    with _running(command, settings or {}) as (port, process):
-        yield Server(port, _only_child(process.pid))
+    with _running(command, settings or {}) as (said, process):
+        yield Server(_port(said), _only_child(process.pid))
         _stop(process)
 
 
 @contextmanager
 def bare() -> Iterator[Server]:
     """The bare server, killed in the end: it has nothing to lose."""
-    with _running([sys.executable, "-m", "bench.bare_server"], {}) as (port, process):
-        yield Server(port, process.pid)
+    with _running([sys.executable, "-m", "bench.bare_server"], {}) as (said, process):
+        yield Server(_port(said), process.pid)
+
+
+@contextmanager
+def provider(*words: str) -> Iterator[tuple[Server, str]]:
+    """`stagepost simulate-provider`, and the models.toml that it prints; killed in the end."""
+    command = [sys.executable, "-m", "stagepost", "simulate-provider", "--json", *words]
+    with _running(command, {}) as (line, process):
+        said = json.loads(line)
+        yield Server(int(said["ready"].rpartition(":")[2]), process.pid), said["modelsToml"]
+
+
+@contextmanager
+def review_endpoint(*words: str) -> Iterator[Server]:
+    """The design that Stagepost replaces, killed in the end."""
+    with _running([sys.executable, "-m", "bench.review_endpoint", *words], {}) as (said, process):
+        yield Server(_port(said), process.pid)
 
 
 def get(port: int, path: str) -> bytes:
@@ -84,12 +101,13 @@ def _only_child(pid: int) -> int:
 @contextmanager
 def _running(
     command: Sequence[str], settings: Mapping[str, str]
-) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
+) -> Iterator[tuple[bytes, "subprocess.Popen[bytes]"]]:
+    """A process and its first line."""
     process = subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, **settings}, stdout=subprocess.PIPE
     )
     try:
-        yield _ready(process), process
+        yield _first_line(process), process
     finally:
         process.kill()
         process.wait()
@@ -97,8 +115,12 @@ def _running(
         process.stdout.close()
 
 
-def _ready(process: "subprocess.Popen[bytes]") -> int:
-    """The port, once it says `ready http://host:port`."""
+def _port(line: bytes) -> int:
+    """Of `ready http://host:port`."""
+    return int(line.split()[1].rpartition(b":")[2])
+
+
+def _first_line(process: "subprocess.Popen[bytes]") -> bytes:
     assert process.stdout is not None
     last = time.monotonic() + _START
     said = b""
@@ -108,7 +130,7 @@ def _ready(process: "subprocess.Popen[bytes]") -> int:
         if not piece:
             raise SystemExit(f"the server did not come up; it said {said!r}")
         said += piece
-    return int(said.split()[1].rpartition(b":")[2])
+    return said.partition(b"\n")[0]
 
 
 def _stop(process: "subprocess.Popen[bytes]") -> None:

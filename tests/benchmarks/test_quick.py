@@ -24,6 +24,8 @@ TARGETS = {
     "fanout": 2,
     "limits": 4,
     "estimates": 3,
+    "reviews": 6,
+    "clauses": 2,
 }
 
 

@@ -1,5 +1,6 @@
 """What must be reached, and the page that the measured tables are written into."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,16 @@ def test_the_page_has_a_place_for_every_benchmark() -> None:
     text = (ROOT / page.PAGE).read_text(encoding="utf-8")
     for name in BENCHMARKS:
         assert page.filled(text, name, "x") != text
+
+
+def test_the_readme_has_the_tables_that_are_shown_there_too(tmp_path: Path) -> None:
+    path = tmp_path / "readme.md"
+    path.write_text("before\n<!-- measured: a -->\nold\n<!-- end: a -->\nafter\n")
+    shown = replace(_result("a", "2,000"), shown=Table("", ("short", "/s"), [["one", "2,000"]]))
+    page.write_shown(path, [shown, _result("b", "not shown")])
+    text = path.read_text()
+    assert markdown(Table("", ("short", "/s"), [["one", "2,000"]])) in text
+    assert "old" not in text
+    assert "not shown" not in text
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")

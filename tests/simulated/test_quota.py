@@ -37,6 +37,26 @@ def test_at_once_are_only_so_many() -> None:
     assert lent.admit(1, 0.0) is None
 
 
+@pytest.mark.parametrize("kind", Kind)
+def test_who_asks_again_and_again_gets_nothing_where_refusals_count(kind: Kind) -> None:
+    patient, hasty = (Quota(Meter(60, kind), None, 1, counts_refused=True) for _ in range(2))
+    assert [lent.admit(0, 0.0) for lent in (patient, hasty)] == [None, None]
+    first = hasty.admit(0, 0.0)
+    assert first == ("concurrency", 0.0)
+    for tenth in range(600):
+        refused = hasty.admit(0, tenth / 10)
+        assert refused is not None
+    for lent in (patient, hasty):
+        lent.settle(0, 0, 59.9)
+    assert patient.admit(0, 59.9) is None
+    refused = hasty.admit(0, 59.9)
+    assert refused is not None
+    assert refused.what == "requests"
+    # Who waits as long as it is told is served.
+    assert refused.wait > 0
+    assert hasty.admit(0, 59.9 + refused.wait + 1e-6) is None
+
+
 def test_a_window_gives_all_at_its_begin() -> None:
     lent = Quota(Meter(3, Kind.WINDOW))
     assert [lent.admit(0, 59.0) for _ in range(3)] == [None] * 3

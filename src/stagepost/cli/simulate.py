@@ -27,6 +27,9 @@ Window = Annotated[
     bool, typer.Option("--window", help="Lend all at each minute's begin, not bit by bit.")
 ]
 Burst = Annotated[float, _option("MINUTES", "How much is saved up without --window; else 1.")]
+CountRefused = Annotated[
+    bool, typer.Option("--count-refused", help="A refusal uses up a request, as OpenAI has it.")
+]
 Charge = Annotated[str, _option("HOW", _CHARGE)]
 Speed = Annotated[float, _option("TIMES", "Shorten its minutes, times and waits; else 1.")]
 FirstToken = Annotated[float, _option("SECONDS", "Median time to the first token; else 0.5.")]
@@ -60,6 +63,7 @@ def simulate_provider(
     concurrency: AtOnce = 50,
     window: Window = False,
     burst: Burst = 1.0,
+    count_refused: CountRefused = False,
     charge: Charge = "reserved",
     speed: Speed = 1.0,
     first_token: FirstToken = 0.5,
@@ -85,8 +89,9 @@ def simulate_provider(
 
     given = Given(
         port=port, rpm=rpm, tpm=tpm, concurrency=concurrency, window=window, burst=burst,
-        charge=charge, speed=speed, times=(first_token, token, sigma, least, most), length=length,
-        context=context, models=model or (), faults=fault or (), script=script, ledger=ledger,
+        count_refused=count_refused, charge=charge, speed=speed,
+        times=(first_token, token, sigma, least, most), length=length, context=context,
+        models=model or (), faults=fault or (), script=script, ledger=ledger,
         headers=not no_headers, retry_after=retry_after, batch_seconds=batch_seconds, seed=seed,
     )  # fmt: skip
     simulate(given, as_json=as_json)

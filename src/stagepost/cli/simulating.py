@@ -36,6 +36,7 @@ class Given:
     concurrency: int
     window: bool
     burst: float
+    count_refused: bool
     charge: str
     speed: float
     times: tuple[float, float, float, float, float]
@@ -89,6 +90,7 @@ def _provider(given: Given) -> SimulatedProvider:
         kind=Kind.WINDOW if given.window else Kind.BUCKET,
         charge=_one_of(Charge, "--charge", given.charge),
         burst=given.burst,
+        counts_refused=given.count_refused,
     )
     form = given.retry_after
     return SimulatedProvider(

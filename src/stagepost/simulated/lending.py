@@ -20,7 +20,8 @@ Units = Annotated[int, Field(ge=1, le=1_000_000_000)]
 class Lending:
     """A minute's worth of one model for one key; what is None is not limited.
 
-    `burst` is how many minutes' worth a bucket holds.
+    `burst` is how many minutes' worth a bucket holds. With `counts_refused` each refusal uses up a
+    request, where one is left, as OpenAI has it: who asks again and again gets nothing.
     """
 
     requests: int | None = None
@@ -29,6 +30,7 @@ class Lending:
     kind: Kind = Kind.BUCKET
     charge: Charge = "reserved"
     burst: float = 1.0
+    counts_refused: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what lends nothing. Raises ValueError."""
@@ -124,6 +126,7 @@ class Book:
             self._meter(lending.tokens, lending),
             lending.concurrency,
             lending.charge,
+            lending.counts_refused,
         )
         # A window's minutes are those of the clock; a bucket's begin with its first call.
         window = lending.kind is Kind.WINDOW

@@ -77,6 +77,10 @@ class Meter:
         """Take units, or give them back where they are below 0."""
         self._left = min(self.most, self.left(now) - units)
 
+    def waste(self, units: float, now: float) -> None:
+        """Take units for nothing, as far as there are any."""
+        self._left = min(self._left, max(0.0, self.left(now) - units))
+
     def change(self, limit: float, now: float) -> None:
         """Lend more or less a minute from now on; what was saved above the new limit is lost."""
         left = self.left(now)
@@ -99,20 +103,16 @@ class Quota:
     tokens: Meter | None = None
     concurrency: int | None = None
     charge: Charge = "reserved"
+    counts_refused: bool = False
+    """Whether what is refused is one of the minute's requests all the same."""
     flying: int = field(default=0, init=False)
     """Calls that are being answered."""
 
     def admit(self, tokens: int, now: float) -> Refused | None:
         """Begin a call that may use so many tokens; None if it may begin."""
-        waits = {
-            "requests": 0.0 if self.requests is None else self.requests.wait(1, now),
-            "tokens": 0.0 if self.tokens is None else self.tokens.wait(tokens, now),
-        }
-        what = max(waits, key=waits.__getitem__)
-        if waits[what] > 0:
-            return Refused(what, waits[what])
-        if self.concurrency is not None and self.flying >= self.concurrency:
-            return Refused("concurrency", 0.0)
+        refused = self._refusal(tokens, now)
+        if refused is not None:
+            return self._counted(refused, now) if self.counts_refused else refused
         if self.requests is not None:
             self.requests.take(1, now)
         if self.tokens is not None:
@@ -135,6 +135,24 @@ class Quota:
                 found[f"x-ratelimit-remaining-{name}"] = f"{max(0, math.floor(meter.left(now)))}"
                 found[f"x-ratelimit-reset-{name}"] = go_duration(meter.full_in(now))
         return found
+
+    def _counted(self, refused: Refused, now: float) -> Refused:
+        if self.requests is None:
+            return refused
+        self.requests.waste(1, now)
+        return refused._replace(wait=max(refused.wait, self.requests.wait(1, now)))
+
+    def _refusal(self, tokens: int, now: float) -> Refused | None:
+        waits = {
+            "requests": 0.0 if self.requests is None else self.requests.wait(1, now),
+            "tokens": 0.0 if self.tokens is None else self.tokens.wait(tokens, now),
+        }
+        what = max(waits, key=waits.__getitem__)
+        if waits[what] > 0:
+            return Refused(what, waits[what])
+        if self.concurrency is not None and self.flying >= self.concurrency:
+            return Refused("concurrency", 0.0)
+        return None
 
 
 def go_duration(seconds: float) -> str:
