@@ -24,6 +24,7 @@ TARGETS = {
     "fanout": 2,
     "limits": 4,
     "estimates": 3,
+    "quota": 4,
 }
 
 
