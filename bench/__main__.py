@@ -24,6 +24,7 @@ from bench import (
     peer_services,
     postgres,
     progress,
+    quota,
     reviews,
     sleepers,
     submit,
@@ -51,8 +52,11 @@ BENCHMARKS: Mapping[str, Callable[[Session], Result]] = {
     "estimates": estimates.run,
     "reviews": reviews.run,
     "clauses": clauses.run,
+    "quota": quota.run,
 }
-NEED_PEERS = {"throughput", "postgres", "dispatch"}
+NEED_PEERS = {"throughput", "postgres", "dispatch", "quota"}
+WITHOUT_SERVICES = {"quota"}
+"""Of those, whose peers need no database."""
 NEED_SERVICES = {"postgres", "sleepers", "fanout", "limits"}
 
 
@@ -85,10 +89,10 @@ def _run(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=build, prefix="bench-")))
         environment = {FOLDER: str(folder)}
-        peers = words.peers and NEED_PEERS.intersection(names)
+        peers = NEED_PEERS.intersection(names) if words.peers else set[str]()
         if peers:
             peer_environment.ensure()
-        if peers or NEED_SERVICES.intersection(names):
+        if peers - WITHOUT_SERVICES or NEED_SERVICES.intersection(names):
             environment |= stack.enter_context(peer_services.running())
         if "submit" in names:
             wrk.ensure()

@@ -81,6 +81,13 @@ SLEEPERS_POSTGRES = Program(
     "sleepers, PostgreSQL", "bench.sleepers_load", 100_000, 200, words=("--postgres",)
 )
 
+# Quota, in minutes of the provider.
+QUOTA = Program("stagepost", "bench.quota_load", 10, 2, words=("stagepost",))
+QUOTA_PEERS = (
+    Program("openai SDK", "bench.quota_load", 10, 2, words=("openai",)),
+    Program("LiteLLM Router", "bench.quota_load", 10, 2, words=("litellm",)),
+)
+
 # Limits, in seconds.
 LIMITS = Program("limits, memory", "bench.limits_load", 20, 2)
 LIMITS_POSTGRES = Program("limits, PostgreSQL", "bench.limits_load", 20, 2, words=("--postgres",))

@@ -42,9 +42,9 @@ class Calendar(StrEnum):
 class Pace:
     """Units that a provider lends come back evenly, at a `share` of the rate.
 
-    `charge` is how the provider counts: what a call was reserved with, of which nothing comes back
-    ("reserved"), or what it has used ("actual"). With `rises` a provider that tells of a higher
-    limit is believed; otherwise only one that tells of a lower one.
+    `charge` is how the provider counts: what a call sends and may have as its answer ("reserved"),
+    or what it has used ("actual"); whoever settles goes by it. With `rises` a provider that
+    tells of a higher limit is believed; otherwise only one that tells of a lower one.
     """
 
     share: float = 0.99

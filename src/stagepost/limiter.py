@@ -19,9 +19,10 @@ Guarantees
 
     The limiter's own clock decides, set back or not. Without an answer of it nothing is granted.
 
-    Of a limit of calls what was really used is told by `settle`, once: told again, it changes
-    nothing. What nobody settles, since its process has died, stays spent as it was reserved. What a
-    provider lends is used evenly; a budget is never overdrawn by what was reserved.
+    Of a limit of calls what was used by the provider's count is told by `settle`, once: told again,
+    it changes nothing. What nobody settles, since its process has died, stays spent as it was
+    reserved. What a provider lends is used evenly; a budget is never overdrawn by what was
+    reserved.
 
 A limit comes with each charge, so a changed one holds from the next question on; its window is
 exact again once it has passed wholly under the new rule.
@@ -129,8 +130,8 @@ class Limiter(Protocol):
     async def settle(self, reservation: Reservation, used: Mapping[str, int] | None = None) -> None:
         """The work is done: what was held at once is free, used units stay used.
 
-        Of limits of calls `used` says by their names what was really used; left out, it is what was
-        reserved. More than that is taken too; less is given back where the provider does so.
+        Of limits of calls `used` says by their names what was used by the provider's count; left
+        out, it is what was reserved. More than that is taken too; less is given back.
 
         One that still waits gives up its place. Returns at once where the limiter can't be asked,
         and tells it later.

@@ -90,7 +90,7 @@ class Sending:
         sent = False
         try:
             if (late := await self._late(asked)) is not None:
-                await lending.unused(model, lent)
+                await lending.unused(lent)
                 return late
             call = await self._intent(model, asked, lent)
             await insist(lambda: self._store.calls.begin(self._claim.lease, call))
@@ -108,7 +108,7 @@ class Sending:
             return error.refusal
         except BaseException:
             await hearing.over()
-            await (lending.dropped(lent) if sent else lending.unused(model, lent))
+            await (lending.dropped(lent) if sent else lending.unused(lent))
             raise
         self._asking.answered(model)
         await self._end(call, await self._accepted(model, came, asked.keeper, began))

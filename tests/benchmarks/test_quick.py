@@ -26,6 +26,7 @@ TARGETS = {
     "estimates": 3,
     "reviews": 6,
     "clauses": 2,
+    "quota": 4,
 }
 
 

@@ -78,7 +78,7 @@ def test_it_says_how_to_point_at_it_and_sums_up_at_the_end() -> None:
         models = Catalogue.parse(provider.ready["modelsToml"])
         [model] = models.chain("best")
         assert models.chain("fast")[0].asked_as == "sim-small"
-        assert model.limits.requests_per_minute == 4, "two in half a minute"
+        assert (model.limits.requests_per_minute, model.provider.minute) == (2, 30)
         assert model.charge == "actual"
         assert model.provider.base_url == provider.ready["baseUrl"]
         url = f"{model.provider.base_url}/chat/completions"

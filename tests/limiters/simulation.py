@@ -28,11 +28,15 @@ NOW = datetime(2026, 11, 30, tzinfo=UTC)
 
 @dataclass
 class Call:
-    """One that must be answered; `tries` are those that the provider was sent."""
+    """One that must be answered; `tries` are those that the provider was sent.
+
+    Of what it asks for `spare` units are only there to be sure.
+    """
 
     asked: int
     used: int
     takes: float
+    spare: int = 0
     tries: int = 0
 
 
@@ -49,6 +53,8 @@ class Load:
     """ms that a call is on its way, at most."""
     stale: bool = False
     """Whether answers tell of the limits as they were when the call came."""
+    safety: float = 0.0
+    """By which part more tokens of the prompt are reserved than it has."""
 
 
 @dataclass
@@ -119,7 +125,8 @@ class Simulation:
         prompt, answer = self.random.randint(*self.load.prompt), self.load.answer
         used = prompt + int(answer * self.random.uniform(*self.load.used))
         takes = min(60_000.0, self.load.takes * self.random.lognormvariate(0, 0.8))
-        return Call(prompt + answer, used, takes)
+        spare = int(prompt * self.load.safety)
+        return Call(prompt + answer + spare, used, takes, spare)
 
     def reservation(self, call: Call, key: str) -> Reservation:
         units = {What.REQUESTS: 1, What.TOKENS: call.asked}
@@ -145,6 +152,8 @@ class Simulation:
             if what in self.limits
         ]
         tokens = self.limits.get(What.TOKENS)
+        if used is not None and self.quota.charge == "reserved":
+            used = call.asked - call.spare
         spent = {} if used is None or tokens is None else {tokens.name: used}
         decision.release(self.accounts, self.reservation(call, key), self.now, spent)
         self.heed(notices)
@@ -158,12 +167,13 @@ class Simulation:
 
     def arrive(self, worker: int, call: Call, key: str) -> None:
         call.tries += 1
-        refused = self.quota.admit(call.asked, self.seconds)
+        counted = call.asked - call.spare
+        refused = self.quota.admit(counted, self.seconds)
         if refused is None:
             headers = self.quota.headers(self.seconds) if self.load.stale else None
             self.at(self.now + int(call.takes), lambda: self.answer(worker, call, key, headers))
             if self.quota.charge == "reserved":
-                self.billed.append((self.now, call.asked))
+                self.billed.append((self.now, counted))
             else:
                 self.billed.append((self.now, call.used))
             return
@@ -179,7 +189,7 @@ class Simulation:
     def answer(
         self, worker: int, call: Call, key: str, headers: dict[str, str] | None = None
     ) -> None:
-        self.quota.settle(call.asked, call.used, self.seconds)
+        self.quota.settle(call.asked - call.spare, call.used, self.seconds)
         self.answered += 1
         self.unanswered -= 1
         if worker not in self.dead:

@@ -121,5 +121,5 @@ def test_an_end_that_frees_nothing_that_anybody_needs_wakes_nobody() -> None:
         line.ask(f"a{n:02}", [Charge(TOKENS, 3_000), Charge(CALLS, 1)], patience=600_000)
     ended = Reservation("a00", [Charge(TOKENS, 3_000), Charge(CALLS, 1)])
     line.now += 1_000
-    decision.release(line.books, ended, line.now, {TOKENS.name: 10})
+    decision.release(line.books, ended, line.now, {TOKENS.name: 3_000})
     assert decision.ready(line.books, [ended]) == set()

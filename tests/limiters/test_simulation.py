@@ -31,6 +31,7 @@ CASES = {
     "requests run out": Case(300, 1_000_000, Load()),
     "few requests": Case(60, 1_000_000, Load(takes=8_000)),
     "large requests": Case(500, 200_000, Load(prompt=(1_000, 4_000), answer=500)),
+    "estimated too high": Case(500, 200_000, Load(prompt=(1_000, 2_000), safety=0.1)),
     "small provider": Case(20, 10_000, Load(prompt=(20, 60), answer=20, used=(0.5, 1.0))),
 }
 
@@ -126,6 +127,20 @@ def test_answers_that_tell_of_the_limits_as_they_were_do_little_harm(
     assert refused <= 10
     simulation.drain()
     assert simulation.unanswered == 0
+
+
+@pytest.mark.parametrize("charge", get_args(Charge))
+@pytest.mark.parametrize("kind", Kind)
+def test_nearly_all_is_used_though_the_providers_minute_is_never_learnt(
+    kind: Kind, charge: Charge
+) -> None:
+    case = Case(500, 200_000, Load(stale=True, takes=5_000))
+    simulation = simulated(kind, charge, case)
+    simulation.run(MINUTES)
+    used = share(simulation, case, since=1)
+    sys.stdout.write(f"\n{kind}, {charge}, told late: {used:.2%} used")
+    assert simulation.refused == []
+    assert used >= 0.98
 
 
 @pytest.mark.parametrize("charge", get_args(Charge))

@@ -23,6 +23,7 @@ from stagepost.llm.reserving import (
     notices,
     refused,
     tenants_share,
+    unused,
     used,
 )
 from stagepost.llm.told import Told, What
@@ -88,9 +89,22 @@ def test_a_model_of_anthropic_is_limited_by_input_and_output_apart() -> None:
         "model:claude/large:input-tokens": 1_000,
         "model:claude/large:output-tokens": 500,
     }
-    settled = used(reserved, Usage(1_100, 40, cached=600), cost=0, dialect=Dialect.ANTHROPIC)
+    settled = used(
+        reserved, Usage(1_100, 40, cached=600), cost=0, most=500, dialect=Dialect.ANTHROPIC
+    )
     assert list(settled.values()) == [1, 500, 40]
-    assert list(used(reserved, Usage(1_100, 40, 600), cost=0).values()) == [1, 1_100, 40]
+    assert list(used(reserved, Usage(1_100, 40, 600), cost=0, most=500).values()) == [1, 1_100, 40]
+
+
+def test_where_the_provider_counts_what_a_call_might_use_only_the_estimate_is_mended() -> None:
+    reserved = charges(limits_of(model("main/large")), NEED)
+    assert list(used(reserved, Usage(900, 40), cost=0, most=500).values()) == [1, 1_400]
+    assert list(used(reserved, Usage(900, 700), cost=0, most=500).values()) == [1, 1_600]
+
+
+def test_a_call_without_an_answer_may_have_counted_as_it_was_reserved() -> None:
+    assert unused(charges(limits_of(model("main/large")), NEED)) == {}
+    assert list(unused(charges(limits_of(model("claude/large")), NEED)).values()) == [1, 0, 0]
 
 
 def test_of_a_model_of_which_nothing_is_said_the_provider_is_believed() -> None:
@@ -122,9 +136,23 @@ def test_azure_counts_requests_in_ten_seconds() -> None:
 
 
 def test_a_simulated_providers_minute_may_be_shorter() -> None:
-    limits = limits_of(model("main/large"), minute=6.0)
+    fast = Catalogue.parse("""
+[providers.sim]
+kind = "openai"
+minute = 6
+[providers.cloud]
+kind = "openai"
+dialect = "azure"
+minute = 6
+[limits."sim/large"]
+requests_per_minute = 500
+[limits."cloud/large"]
+requests_per_minute = 120
+""")
+    limits = limits_of(fast.model("sim/large"))
     assert {limit.window for limit in limits.values()} == {6.0}
-    assert limits_of(model("cloud/large"), minute=6.0)[What.REQUESTS].window == 1.0
+    assert limits_of(fast.model("cloud/large"))[What.REQUESTS].window == 1.0
+    assert tenants_share(fast.model("sim/large"), "acme", 0.5).window == 6.0
 
 
 @pytest.mark.parametrize(
@@ -142,7 +170,7 @@ def test_a_tenants_share_is_of_tokens_or_else_of_requests(
     assert (share.name, share.units) == (limit, units)
     reserved = charges(limits_of(model(name)), NEED, more=[share])
     assert reserved[-1].units in {1_500, 1_000, 1}
-    assert used(reserved, Usage(10, 5), cost=0)[limit] in {15, 10, 1}
+    assert used(reserved, Usage(10, 5), cost=0, most=500)[limit] in {510, 10, 1}
 
 
 def test_budgets_are_charged_with_what_it_may_cost_and_settled_with_what_it_did() -> None:
@@ -156,7 +184,7 @@ def test_budgets_are_charged_with_what_it_may_cost_and_settled_with_what_it_did(
     assert cost == 7_500
     reserved = charges(limits_of(model("main/large")), NEED, cost=cost, more=[day, task])
     assert units(reserved)[day.name] == units(reserved)[task.name] == 7_500
-    settled = used(reserved, Usage(990, 20), cost=cost_of(price, 990, 20))
+    settled = used(reserved, Usage(990, 20), cost=cost_of(price, 990, 20), most=500)
     assert settled[day.name] == settled[task.name] == 2_675
     free = charges(limits_of(model("main/large")), NEED, more=[day, task])
     assert day.name not in units(free)
@@ -197,7 +225,7 @@ def test_all_of_it_is_one_reservation() -> None:
     assert ask("a", reserved) == ""
     now += 10_000
     assert ask("b", reserved) == day.name
-    settled = used(reserved, Usage(1_000, 10), cost=2_600)
+    settled = used(reserved, Usage(1_000, 10), cost=2_600, most=500)
     decision.release(books, Reservation("a", reserved), now, settled)
     assert ask("b", reserved) == day.name
     smaller: Any = charges(limits_of(large), Need(1_000, 10), cost=2_600, more=more)

@@ -28,8 +28,9 @@ _DOUBT: Final = 0.5  # of a window, in which a higher limit must be told alone t
 _SLOWER: Final = 0.7
 _RECOVERY: Final = 0.9  # of the limit in a window: 1.5 % a second for one of a minute
 _FADES: Final = 10  # windows in which half of the largest request is forgotten
+_SLICES: Final = 250  # of a window; what went out counts longer by as much of the limit as one is
 _TOLERANCE: Final = 1e-6
-_LOST: Final = 0.1  # units; what rounding may add to a hundred slices
+_LOST: Final = 0.25  # units; what rounding may add to all slices
 
 Part = tuple[int, float, float]
 """A slice's last instant, the units that went out in it, and those that came back."""
@@ -92,11 +93,11 @@ class Bucket:
         self._book(limit, moment, out=units)
 
     def settle(self, limit: Limit, units: int, used: int, moment: int) -> None:
-        """What went out as so many units has used so many."""
+        """What went out as so many units counts as so many with the provider."""
         if used > units:
             self.credit = (self.credit or 0.0) - (used - units)
             self._book(limit, moment, out=used - units)
-        elif _pace(limit).charge == "actual":
+        else:
             self.give_back(limit, units - used, moment)
 
     def give_back(self, limit: Limit, units: int, moment: int) -> None:
@@ -168,7 +169,7 @@ class Bucket:
         return turn - late, turn + window + late
 
     def _book(self, limit: Limit, moment: int, out: int = 0, back: int = 0) -> None:
-        last = end_of_slice(limit, moment)
+        last = end_of_slice(limit, moment, _SLICES)
         if self.parts and self.parts[-1][0] >= last:
             latest, went, came = self.parts[-1]
             self.parts[-1] = (latest, went + out, came + back)

@@ -100,7 +100,7 @@ def length(limit: Limit) -> int:
     return max(1, round(limit.window * 1000))
 
 
-def end_of_slice(limit: Limit, moment: int) -> int:
-    """The last instant of the slice of time that a moment lies in."""
-    width = max(1, length(limit) // SLICES)
+def end_of_slice(limit: Limit, moment: int, slices: int = SLICES) -> int:
+    """The last instant of the slice of time that a moment lies in; a window has so many."""
+    width = max(1, length(limit) // slices)
     return moment - moment % width + width - 1

@@ -36,6 +36,9 @@ from stagepost.llm.places import place_of
 
 LONGEST_CHAIN: Final = 8
 
+SHORTEST_MINUTE: Final = 0.6
+"""Seconds, of which the limiter can keep a sixth."""
+
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,62}$")]
 ModelName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,62}/\S{1,200}$")]
 PerMinute = Annotated[int, Field(ge=1, le=1_000_000_000)]
@@ -63,6 +66,8 @@ class Provider(_Table):
     """Whose words it uses, where its address does not tell."""
     structured: Structured | None = None
     """How it is asked for an answer in a form, where that is not as its dialect does it."""
+    minute: Annotated[float, Field(ge=SHORTEST_MINUTE, le=60.0)] = 60.0
+    """Seconds in which it lends what its limits say; a simulated one's may be shorter."""
 
     @property
     def asked_for_forms(self) -> Structured:

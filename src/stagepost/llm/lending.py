@@ -6,7 +6,7 @@ tells of its limits is told to the limiter, and so is a refusal: then the fleet 
 
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -87,7 +87,7 @@ class Lending:
             estimate = self._estimates[model.name]
             self._estimates[model.name] = estimate.learn(lent.size, usage.input)
             counted = reserving.Usage(usage.input, usage.output or 0, usage.cached_input or 0)
-            await self._settle(model, lent, counted)
+            await self._limiter.settle(lent.reservation, _used(model, lent, counted))
         await self._heed(model, heard)
 
     async def refused(self, model: Model, lent: Lent, refusal: Refusal, heard: Heard) -> None:
@@ -95,32 +95,31 @@ class Lending:
         if refusal.maybe_billed:
             await self._limiter.settle(lent.reservation)
         else:
-            await self._settle(model, lent, reserving.Usage(0, 0))
+            await self.unused(lent)
         await self._heed(model, heard)
         if refusal.kind in _PAUSING:
             pause = max(_SHORTEST_PAUSE, refusal.retry_after or 0.0)
             await self._limiter.heed(reserving.refused(reserving.limits_of(model), pause))
 
-    async def unused(self, model: Model, lent: Lent) -> None:
-        """A call was not sent after all: it has used no tokens."""
-        await self._settle(model, lent, reserving.Usage(0, 0))
+    async def unused(self, lent: Lent) -> None:
+        """A call was not sent after all, or was refused: it has used no tokens."""
+        await self._limiter.settle(lent.reservation, reserving.unused(lent.reservation.charges))
 
     async def dropped(self, lent: Lent) -> None:
         """Nobody knows how a call ended: it counts as it was reserved."""
         await self._limiter.settle(lent.reservation)
-
-    async def _settle(self, model: Model, lent: Lent, usage: reserving.Usage) -> None:
-        money = cost(model, Tokens(usage.input, usage.output, usage.cached), _now()) or 0
-        used = reserving.used(
-            lent.reservation.charges, usage, cost=money, dialect=model.provider.speaks
-        )
-        await self._limiter.settle(lent.reservation, used)
 
     async def _heed(self, model: Model, heard: Heard) -> None:
         told = told_of(Said(None, heard.limits), _now())
         notices = reserving.notices(model, reserving.limits_of(model), told)
         if notices:
             await self._limiter.heed(notices)
+
+
+def _used(model: Model, lent: Lent, usage: reserving.Usage) -> Mapping[str, int]:
+    money = cost(model, Tokens(usage.input, usage.output, usage.cached), _now()) or 0
+    charges, speaks = lent.reservation.charges, model.provider.speaks
+    return reserving.used(charges, usage, cost=money, most=lent.need.output, dialect=speaks)
 
 
 def _size(request: ChatRequest | EmbedRequest) -> Size:

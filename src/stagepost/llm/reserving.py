@@ -16,9 +16,8 @@ from stagepost.llm.catalogue import DEFAULT_LIMITS, Model, Price
 from stagepost.llm.dialect import Dialect
 from stagepost.llm.told import Told, What
 
-_MINUTE: Final = 60.0
-_AZURE_WINDOW: Final = 10.0
-"""Seconds: Azure counts requests in these, a sixth of a minute's in each."""
+_AZURE_PARTS: Final = 6
+"""Azure counts requests in parts of a minute, a sixth of a minute's in each."""
 _LONGEST: Final = 120
 """Characters of a name in a limit's; a longer one is known by its digest."""
 
@@ -40,11 +39,10 @@ class Usage(NamedTuple):
     cached: int = 0
 
 
-def limits_of(model: Model, *, minute: float = _MINUTE) -> Mapping[What, Limit]:
-    """What the model's provider lends.
+def limits_of(model: Model) -> Mapping[What, Limit]:
+    """What the model's provider lends in its minute.
 
-    What models.toml does not name is limited only by what the provider tells. `minute` is the
-    length of the provider's, in seconds; a simulated one may be shorter.
+    What models.toml does not name is limited only by what the provider tells.
     """
     named = model.limits
     per_minute = {
@@ -54,17 +52,17 @@ def limits_of(model: Model, *, minute: float = _MINUTE) -> Mapping[What, Limit]:
         What.OUTPUT: named.output_tokens_per_minute,
     }
     found = {
-        what: _lent(model, what, units, minute)
+        what: _lent(model, what, units)
         for what, units in per_minute.items()
         if units is not None or what in _told_by(model)
     }
-    found[What.REQUESTS] = _requests(model, named.requests_per_minute, minute)
+    found[What.REQUESTS] = _requests(model, named.requests_per_minute)
     return found
 
 
-def tenants_share(model: Model, tenant: str, share: float, *, minute: float = _MINUTE) -> Limit:
+def tenants_share(model: Model, tenant: str, share: float) -> Limit:
     """The part of the model's tokens, or else of its requests, that one tenant may use."""
-    what, whole = _shared(limits_of(model, minute=minute))
+    what, whole = _shared(limits_of(model))
     units = max(1, math.floor((whole.units or 1) * share))
     return Limit(
         f"share:{_known_as(tenant)}:{model.name}:{what}",
@@ -108,18 +106,31 @@ def charges(
 
 
 def used(
-    reserved: Sequence[Charge], usage: Usage, *, cost: int, dialect: Dialect = Dialect.OTHER
+    reserved: Sequence[Charge],
+    usage: Usage,
+    *,
+    cost: int,
+    most: int,
+    dialect: Dialect = Dialect.OTHER,
 ) -> Mapping[str, int]:
-    """What the call has used of each limit by its name, to settle it with."""
+    """What an answered call counts with each limit by its name, to settle it with.
+
+    Where the provider counts what a call might use, that is what it has sent, of which more was
+    reserved to be sure, and the `most` tokens that its answer could have.
+    """
     # Anthropic does not count what was read from its cache.
     cached = usage.cached if dialect is Dialect.ANTHROPIC else 0
     counted = Need(max(0, usage.input - cached), usage.output)
-    return {
-        charge.limit.name: cost
-        if charge.limit.calendar is not None
-        else _units(_what_of(charge.limit), counted)
-        for charge in reserved
-    }
+    might = Need(counted.input, max(most, usage.output))
+    return _counted(reserved, counted, might, cost)
+
+
+def unused(reserved: Sequence[Charge]) -> Mapping[str, int]:
+    """What a call without an answer counts, that nobody can have charged for.
+
+    Where the provider counts what a call might use, it may have counted all of that.
+    """
+    return _counted(reserved, Need(0, 0), None, 0)
 
 
 def notices(
@@ -142,17 +153,32 @@ def refused(limits: Mapping[What, Limit], wait: float) -> Sequence[Notice]:
     return [Notice(limit, slower=True, pause=wait) for limit in limits.values()]
 
 
-def _lent(model: Model, what: What, units: int | None, minute: float) -> Limit:
-    pace = Pace(charge=model.charge)
-    return Limit(f"model:{model.name}:{what}", units or MOST_UNITS, minute, pace=pace)
+def _counted(
+    reserved: Sequence[Charge], has: Need, might: Need | None, cost: int
+) -> Mapping[str, int]:
+    found = {}
+    for limit, _ in reserved:
+        by_might = limit.pace is not None and limit.pace.charge == "reserved"
+        counted = might if by_might else has
+        if limit.calendar is not None:
+            found[limit.name] = cost
+        elif counted is not None:
+            found[limit.name] = _units(_what_of(limit), counted)
+    return found
 
 
-def _requests(model: Model, units: int | None, minute: float) -> Limit:
+def _lent(model: Model, what: What, units: int | None) -> Limit:
+    name, pace = f"model:{model.name}:{what}", Pace(charge=model.charge)
+    return Limit(name, units or MOST_UNITS, model.provider.minute, pace=pace)
+
+
+def _requests(model: Model, units: int | None) -> Limit:
     name, at_once = f"model:{model.name}:{What.REQUESTS}", model.limits.concurrency
     pace = Pace(charge=model.charge, rises=model.limits is DEFAULT_LIMITS)
+    minute = model.provider.minute
     if units is not None and _counts_in_tens(model):
-        window = minute * _AZURE_WINDOW / _MINUTE
-        return Limit(name, units // 6, window, at_once=at_once, pace=pace)
+        part = minute / _AZURE_PARTS
+        return Limit(name, units // _AZURE_PARTS, part, at_once=at_once, pace=pace)
     return Limit(name, units or MOST_UNITS, minute, at_once=at_once, pace=pace)
 
 

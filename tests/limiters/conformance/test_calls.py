@@ -53,9 +53,9 @@ async def test_a_budget_that_is_spent_takes_nothing_of_the_others(world: World) 
 
 async def test_what_was_used_settles_each_limit_in_its_way(world: World) -> None:
     assert (await world.limiter.reserve(call("a"))).granted
-    spent = {TOKENS.name: 300, ASKED.name: 300, TENANT.name: 200, TASK.name: 200}
+    spent = {TOKENS.name: 300, ASKED.name: 900, TENANT.name: 200, TASK.name: 200}
     await world.limiter.settle(call("a"), spent)
-    assert await used(world) == [1, 300, 1_000, 200, 200]
+    assert await used(world) == [1, 300, 900, 200, 200]
     assert (await states(world))[REQUESTS.name].held == 0
 
 
