@@ -28,10 +28,12 @@ _DONE: Final = """
 DELETE FROM unsealed AS u USING unnest($2::uuid[], $3::text[]) AS r (call_id, fact)
 WHERE u.tenant = $1::text AND u.call_id = r.call_id AND u.fact = r.fact"""
 _SENT: Final = f"""
-UPDATE seals AS s SET sent_at = {MS}
-FROM unnest($2::text[], $3::bigint[], $4::text[]) AS r (tenant, n, chained)
-WHERE s.tenant = r.tenant AND s.n = r.n AND s.chained = r.chained"""
-"""Only those that were sent, though others may have their numbers by now."""
+UPDATE seals SET sent_at = {MS} WHERE tenant = $2 AND n = $3 AND chained = $4"""
+"""Only one that was sent, though another may have its number by now.
+
+One at a time, all in one round trip: a plan for many that was made while there were few would read
+the whole table for each.
+"""
 
 
 class PostgresSeals(ReadSeals):
@@ -51,10 +53,10 @@ class PostgresSeals(ReadSeals):
 
     async def sent(self, seals: Sequence[Seal]) -> None:
         """An anchor has these."""
-        columns = [[seal.tenant for seal in seals], [seal.n for seal in seals]]
-        chains = [seal.chained for seal in seals]
         await self._engine.change(
-            lambda tx: tx.connection.execute(_SENT, tx.moment.last, *columns, chains)
+            lambda tx: tx.connection.executemany(
+                _SENT, [(tx.moment.last, seal.tenant, seal.n, seal.chained) for seal in seals]
+            )
         )
 
 
