@@ -1,6 +1,5 @@
 """What `make demo-model` needs besides the model itself, which it alone installs."""
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
@@ -8,19 +7,14 @@ import pytest
 
 from stagepost.llm.catalogue import Catalogue
 from stagepost.llm.dialect import Dialect, Structured
+from support.scripts import script_module
 
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    place = ROOT / "scripts" / "demo_model.py"
-    spec = importlib.util.spec_from_file_location("demo_model", place)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_module("demo_model")
 
 
 def test_the_model_is_asked_one_call_at_a_time_and_in_words(script: ModuleType) -> None:

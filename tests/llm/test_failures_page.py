@@ -1,6 +1,5 @@
 """docs/model-failures.md says what the code does: its tables are printed from the code's."""
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
@@ -11,6 +10,7 @@ from stagepost.failure import FailureKind
 from stagepost.llm import breaker
 from stagepost.llm.reactions import MOST_SENT, REACTIONS
 from stagepost.llm.refusal import RULES
+from support.scripts import script_module
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "model-failures.md").read_text()
@@ -29,13 +29,7 @@ OURS = {
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    place = ROOT / "scripts" / "failure_table.py"
-    spec = importlib.util.spec_from_file_location("failure_table", place)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_module("failure_table")
 
 
 def test_the_page_has_the_codes_tables(script: ModuleType) -> None:

@@ -1,26 +1,18 @@
 """What the demo prints of a report: nothing that made the level is left out."""
 
-import importlib.util
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stagepost.tasks.contract_review import ReviewReport
+from support.scripts import script_module
 from tasks.contract_review.drafting import contract, draft, review
-
-_SCRIPT = Path(__file__).parents[3] / "scripts" / "printed_report.py"
 
 
 @pytest.fixture(scope="module")
 def lines() -> Callable[[ReviewReport], list[str]]:
-    spec = importlib.util.spec_from_file_location("printed_report", _SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    printed: Callable[[Any], Iterator[str]] = module.report_lines
+    printed: Callable[[Any], Iterator[str]] = script_module("printed_report").report_lines
     return lambda report: list(printed(report.model_dump(mode="json", by_alias=True)))
 
 

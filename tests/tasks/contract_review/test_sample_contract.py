@@ -1,26 +1,19 @@
 """The sample contract of the demo: the same bytes each time, and all that was planted is found."""
 
 import importlib
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from stagepost.tasks.contract_review import ReviewReport
+from support.scripts import script_module
 from tasks.contract_review.drafting import draft, review
-
-_SCRIPT = Path(__file__).parents[3] / "scripts" / "sample_contract.py"
 
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("sample_contract", _SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_module("sample_contract")
 
 
 @pytest.fixture(scope="module")
